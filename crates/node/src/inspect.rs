@@ -7,6 +7,7 @@
 //! All tables have one form: a terminal shows them as tables, JSON as objects with the column names as keys. `run`'s
 //! results and `inspect` of a running lab have the same rows.
 
+use aerostat_proto::Duration;
 use aerostat_proto::counters::CounterRow;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,16 @@ pub use rows::{in_order, members, of_object, read};
 #[doc(hidden)]
 pub use serde;
 pub use words::StateKind;
+
+/// Whole microseconds, at most what fits.
+pub(crate) fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds, at most what fits.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
 
 /// All tables of nodes. Several rows may have a table in common: hosts and switches have ports.
 pub fn tables() -> impl Iterator<Item = &'static TableInfo> {

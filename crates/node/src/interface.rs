@@ -28,6 +28,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::inspect::saal as links;
 use aerostat_proto::saal::{self, Saal};
+use aerostat_proto::sigd::LinkInfo;
 use aerostat_proto::sscop;
 use aerostat_proto::uni::{self, CallId, Indication, Restart, Uni};
 use aerostat_proto::{Duration, Instant, Machine, Refused, TimerTable, Trace};
@@ -183,17 +184,7 @@ impl Interface {
     }
     /// The link as a row of `inspect saal`.
     pub(crate) fn link_row(&self, port: &str) -> links::Link {
-        let counters = self.saal.counters();
-        links::Link {
-            port: port.to_owned(),
-            state: self.saal.state(),
-            edition: self.params.sscop.mode,
-            outstanding_messages: self.saal.outstanding() as u64,
-            established: counters.established,
-            released: counters.released,
-            retransmitted: counters.retransmitted,
-            errors: counters.errors,
-        }
+        links::Link::of(port, &LinkInfo::of(&self.saal), self.params.sscop.mode)
     }
     /// A row for each error code that has occurred on the link.
     pub(crate) fn error_rows(&self, port: &str) -> Vec<links::ErrorCode> {

@@ -2,7 +2,7 @@
 
 use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station, Waits};
 use crate::atm::PathKey;
-use crate::inspect::words::{Aal, Direction, Reach};
+use crate::inspect::words::Aal;
 use crate::inspect::{self, StateKind, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
 use crate::ip::neighbours::NeighbourCounters;
@@ -10,7 +10,7 @@ use crate::signalling::CallInfo;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_proto::socket::PduCounts;
-use aerostat_proto::{ConnId, Duration, Instant};
+use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,60 +44,24 @@ impl Station {
         self.nic().vcs().map(|view| {
             let call = signalling.calls().find(|call| call.vc == Some(view.vc));
             let call = call.as_ref();
-            let lost = &view.received;
-            host::Connection {
-                vc: view.vc,
-                user: match call {
-                    Some(call) => {
-                        (call.owner).and_then(|(user, _)| self.host().user_name(user.0.into()))
-                    }
-                    None => Some("signalling".to_owned()),
-                },
-                role: call.map(|call| Reach::of(call.multipoint)),
-                peer: call.and_then(CallInfo::peer),
-                blli: call.and_then(|call| Some(format!("{:?}", call.blli?))),
-                qos: call.map(|call| call.qos),
-                queued_cells: view.queued.into(),
-                cells_sent: view.sent.cells_out,
-                shaper_lost_ns: view
-                    .lost_time
-                    .map(|lost| u64::try_from(lost.as_nanos()).unwrap_or(u64::MAX)),
-                pdus_received: view.received.sdus,
-                pdus_lost: lost.crc + lost.length + lost.cpi + lost.too_long + lost.aborted,
-                cells_marked: view.cells_marked,
-            }
+            let user = match call {
+                Some(call) => self.host().owner_name(call),
+                None => Some("signalling".to_owned()),
+            };
+            host::Connection::of(&view, user, call)
         })
     }
 
     /// The shaped paths and the rate queues of the adapter; `None` if it has no paths and no rate queues.
     fn queue_tables(&self) -> Option<Vec<Table>> {
-        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let (mut paths, mut rate_queues) = (Vec::new(), Vec::new());
         for view in self.nic().output().paths() {
-            let (pcr_cps, cdvt_us) = (view.pcr, micros(view.cdvt));
-            let (queues, waiting, cells_out) = (view.queues, view.waiting, view.cells_out);
             match view.key {
-                PathKey::Vpi(vpi) => paths.push(switch::Tunnel {
-                    port: 0,
-                    name: "adapter".to_owned(),
-                    vpi,
-                    pcr_cps,
-                    cdvt_us,
-                    reserved_cps: 0,
-                    queues,
-                    waiting,
-                    cells_out,
-                }),
+                PathKey::Vpi(vpi) => paths.push(switch::Tunnel::of((0, "adapter"), vpi, &view, 0)),
                 PathKey::RateQueue(number) => {
                     let queue = self.nic().config().rate_queues.get(usize::from(number));
-                    rate_queues.push(host::RateQueue {
-                        rate_queue: queue.map(|queue| queue.name.clone()).unwrap_or_default(),
-                        pcr_cps,
-                        cdvt_us,
-                        connections: queues,
-                        waiting,
-                        cells_out,
-                    });
+                    let name = queue.map_or("", |queue| &queue.name);
+                    rate_queues.push(host::RateQueue::of(name, &view));
                 }
             }
         }
@@ -153,9 +117,7 @@ impl Station {
         let calls = self.host().signalling.calls();
         let users = calls.filter_map(|call| {
             let user = VcUser {
-                user: call
-                    .owner
-                    .and_then(|(user, _)| self.host().user_name(user.0.into())),
+                user: self.host().owner_name(&call),
                 peer: call.peer(),
                 multipoint: call.multipoint,
             };
@@ -218,6 +180,12 @@ impl Host {
             Some(_) => format!("atm{number}"),
             None => host::interface(number),
         }
+    }
+
+    /// The name of the service that owns a call; `None` if it has gone.
+    fn owner_name(&self, call: &CallInfo) -> Option<String> {
+        let (user, _) = call.owner?;
+        self.user_name(user.0.into())
     }
 
     /// The name of the service in a slot, which is the number of a user of signalling: `les`, `lec0` with its
@@ -385,17 +353,7 @@ impl Host {
     }
 
     pub(super) fn call_row(&self, call: &CallInfo) -> host::Call {
-        host::Call {
-            user: (call.owner).and_then(|(user, _)| self.user_name(user.0.into())),
-            phase: call.phase,
-            vc: call.vc,
-            direction: Direction::of(call.outgoing),
-            calling: call.calling,
-            called: (!call.permanent).then_some(call.called),
-            blli: call.blli.map(|blli| format!("{blli:?}")),
-            bhli: call.bhli.map(|bhli| format!("{bhli:?}")),
-            parties: call.parties,
-        }
+        host::Call::of(call, self.owner_name(call))
     }
 
     fn interface_rows(&self) -> impl Iterator<Item = host::Interface> {
@@ -476,16 +434,7 @@ impl Host {
         let port = "atm0";
         let codes = link.codes.iter();
         let codes = codes.map(|(code, count)| links::ErrorCode::of(port, (*code).into(), *count));
-        let row = links::Link {
-            port: port.to_owned(),
-            state: link.state,
-            edition: self.signalling.sscop_mode(),
-            outstanding_messages: link.outstanding,
-            established: link.established,
-            released: link.released,
-            retransmitted: link.retransmitted,
-            errors: link.errors,
-        };
+        let row = links::Link::of(port, &link, self.signalling.sscop_mode());
         [Table::of([row]), Table::of(codes)]
     }
 

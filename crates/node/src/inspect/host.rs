@@ -2,8 +2,11 @@
 
 use super::Name;
 use super::words::{Direction, Line, Reach};
+use super::{microseconds, nanoseconds};
+use crate::atm::PathView;
+use crate::atm::nic::NicVcView;
 use crate::ip::neighbours::NeighbourView;
-use crate::signalling::Phase;
+use crate::signalling::{CallInfo, Phase};
 use aerostat_proto::Instant;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use std::net::Ipv4Addr;
@@ -53,69 +56,69 @@ crate::rows! {
     }
 
     /// One row for each VC of the adapter.
-    pub struct Connection: "vc.connections" {
+    pub struct Connection: "vc.connections" for (view: &NicVcView, user: Option<String>, call: Option<&CallInfo>) {
         /// VPI.VCI.
-        pub vc: Vc,
+        pub vc: Vc = view.vc,
         /// User of the VC.
-        pub user: Option<String>,
+        pub user: Option<String> = user,
         /// Number of called parties that the call may have; empty for signalling and ILMI.
-        pub role: Option<Reach>,
+        pub role: Option<Reach> = call.map(|call| Reach::of(call.multipoint)),
         /// ATM address at the other end.
-        pub peer: Option<AtmAddress>,
+        pub peer: Option<AtmAddress> = call.and_then(CallInfo::peer),
         /// Purpose of the call: B-LLI.
-        pub blli: Option<String>,
+        pub blli: Option<String> = call.and_then(|call| Some(format!("{:?}", call.blli?))),
         /// The contract, as in qos(7).
-        pub qos: Option<Qos>,
+        pub qos: Option<Qos> = call.map(|call| call.qos),
         /// Cells that wait in the adapter.
-        pub queued_cells: u64,
+        pub queued_cells: u64 = view.queued.into(),
         /// Cells that the adapter has sent.
-        pub cells_sent: u64,
+        pub cells_sent: u64 = view.sent.cells_out,
         /// Sending time that the shaper lost because the lab's process was late, in ns; empty without a shaper.
-        pub shaper_lost_ns: Option<u64>,
+        pub shaper_lost_ns: Option<u64> = view.lost_time.map(nanoseconds),
         /// PDUs received.
-        pub pdus_received: u64,
+        pub pdus_received: u64 = view.received.sdus,
         /// PDUs that came with cells missing or damaged.
-        pub pdus_lost: u64,
+        pub pdus_lost: u64 = view.received.errors() + view.received.aborted,
         /// User cells received with the mark of congestion on their way (EFCI).
-        pub cells_marked: u64,
+        pub cells_marked: u64 = view.cells_marked,
     }
 
     /// One row for each rate queue of an adapter.
-    pub struct RateQueue: "queue.rate_queues" {
+    pub struct RateQueue: "queue.rate_queues" for (name: &str, view: &PathView) {
         /// Its name.
-        pub rate_queue: String,
+        pub rate_queue: String = name.to_owned(),
         /// Peak rate of all its connections together, cells per second.
-        pub pcr_cps: u32,
+        pub pcr_cps: u32 = view.pcr,
         /// Tolerance, µs.
-        pub cdvt_us: u64,
+        pub cdvt_us: u64 = microseconds(view.cdvt),
         /// Open connections in it.
-        pub connections: u32,
+        pub connections: u32 = view.queues,
         /// Cells that wait in them.
-        pub waiting: u32,
+        pub waiting: u32 = view.waiting,
         /// Cells that have left.
-        pub cells_out: u64,
+        pub cells_out: u64 = view.cells_out,
     }
 
     /// One row for each call of a switch or of an end system.
-    pub struct Call: "call.calls" {
+    pub struct Call: "call.calls" for (call: &CallInfo, user: Option<String>) {
         /// User of the call (end systems).
-        pub user: Option<String>,
+        pub user: Option<String> = user,
         /// State of the call (end systems).
-        pub phase: Phase,
+        pub phase: Phase = call.phase,
         /// VPI.VCI (end systems).
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = call.vc,
         /// `in` or `out` (end systems).
-        pub direction: Direction,
+        pub direction: Direction = Direction::of(call.outgoing),
         /// ATM address of the caller.
-        pub calling: Option<AtmAddress>,
+        pub calling: Option<AtmAddress> = call.calling,
         /// ATM address of the called party.
-        pub called: Option<AtmAddress>,
+        pub called: Option<AtmAddress> = (!call.permanent).then_some(call.called),
         /// Purpose of the call: B-LLI.
-        pub blli: Option<String>,
+        pub blli: Option<String> = call.blli.map(|blli| format!("{blli:?}")),
         /// Purpose of the call: B-HLI.
-        pub bhli: Option<String>,
+        pub bhli: Option<String> = call.bhli.map(|bhli| format!("{bhli:?}")),
         /// Parties added to a point-to-multipoint call (end systems).
-        pub parties: usize,
+        pub parties: usize = call.parties,
     }
 
     /// One row for each neighbour of an embedded host or router.

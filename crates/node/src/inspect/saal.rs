@@ -1,6 +1,7 @@
 //! Rows of `inspect saal`: links of signalling, at hosts and at ports of switches.
 
 use aerostat_proto::saal::{self, State};
+use aerostat_proto::sigd::LinkInfo;
 use aerostat_proto::sscop::Mode;
 
 crate::rows! {
@@ -20,22 +21,22 @@ crate::rows! {
     }
 
     /// One row for each signalling link.
-    pub struct Link: "saal.signalling links" {
+    pub struct Link: "saal.signalling links" for (port: &str, link: &LinkInfo, edition: Mode) {
         /// The port, or the interface of an end system.
-        pub port: String,
+        pub port: String = port.to_owned(),
         /// State of the link: SSCOP.
-        pub state: State,
+        pub state: State = link.state,
         /// Edition of the protocol.
-        pub edition: Mode,
+        pub edition: Mode = edition,
         /// Messages not acknowledged yet.
-        pub outstanding_messages: u64,
+        pub outstanding_messages: u64 = link.outstanding,
         /// Connections established.
-        pub established: u64,
+        pub established: u64 = link.established,
         /// Connections lost.
-        pub released: u64,
+        pub released: u64 = link.released,
         /// Messages sent again.
-        pub retransmitted: u64,
+        pub retransmitted: u64 = link.retransmitted,
         /// Errors that SSCOP reported.
-        pub errors: u64,
+        pub errors: u64 = link.errors,
     }
 }

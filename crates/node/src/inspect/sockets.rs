@@ -1,10 +1,10 @@
 //! Rows of `inspect sockets`.
 
+use super::microseconds;
 use super::words::{Does, Releaser};
 use super::{Name, Table, counters};
 use crate::host::socket_layer::{LOCAL, Socket, SocketLayer};
 use crate::host::sockets::{Answer, Program, Record, Role, Sockets, Sum};
-use aerostat_proto::Duration;
 use aerostat_wire::AtmAddress;
 use std::net::Ipv4Addr;
 
@@ -37,7 +37,7 @@ crate::rows! {
         /// VPI.VCI; `local` for a call that does not leave the host.
         pub vc: Option<String> = label(seen),
         /// Time from SETUP to CONNECT at the caller.
-        pub setup_us: Option<u64> = seen.setup.map(micros),
+        pub setup_us: Option<u64> = seen.setup.map(microseconds),
         /// PDUs that the program began to write, or had to send back.
         pub offered_pdus: u64 = seen.offered,
         /// Of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with
@@ -212,10 +212,6 @@ impl From<&Program> for ProgramRow {
 
 fn crc(sum: Sum) -> Option<String> {
     (sum.pdus > 0).then(|| format!("{:08x}", sum.crc32))
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn label(seen: &Record) -> Option<String> {

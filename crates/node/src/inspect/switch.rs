@@ -1,8 +1,9 @@
 //! Rows of a switch: `inspect vc`, `call`, `port`, `route` and `pvc`. `switch/tables.rs` makes them.
 
+use super::microseconds;
 use super::words::{Permanence, WayState};
 use crate::atm::fabric::ConnectionView;
-use crate::atm::{CellCounters, DropReason, Limits, QueueView, UpcReason};
+use crate::atm::{CellCounters, DropReason, Limits, PathView, QueueView, UpcReason};
 use crate::interface::Phase;
 use crate::switch::{CallInfo, PermanentInfo, PortInfo, PortKind, PortNo, Way};
 use aerostat_proto::Cause;
@@ -148,25 +149,25 @@ crate::rows! {
     }
 
     /// One row for each shaped path of a port.
-    pub struct Tunnel: "queue.tunnels" {
+    pub struct Tunnel: "queue.tunnels" for (at: (u16, &str), vpi: u16, view: &PathView, reserved: u64) {
         /// The port.
-        pub port: u16,
+        pub port: u16 = at.0,
         /// Neighbour at the port.
-        pub name: String,
+        pub name: String = at.1.to_owned(),
         /// VPI on the outgoing link.
-        pub vpi: u16,
+        pub vpi: u16 = vpi,
         /// Peak rate, cells per second.
-        pub pcr_cps: u32,
+        pub pcr_cps: u32 = view.pcr,
         /// Tolerance, µs.
-        pub cdvt_us: u64,
+        pub cdvt_us: u64 = microseconds(view.cdvt),
         /// Cells per second that its connections reserve towards the link.
-        pub reserved_cps: u64,
+        pub reserved_cps: u64 = reserved,
         /// Queues in it.
-        pub queues: u32,
+        pub queues: u32 = view.queues,
         /// Cells that wait in them.
-        pub waiting: u32,
+        pub waiting: u32 = view.waiting,
         /// Cells that have left.
-        pub cells_out: u64,
+        pub cells_out: u64 = view.cells_out,
     }
 
     /// One row for each call of a switch.

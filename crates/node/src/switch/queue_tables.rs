@@ -54,16 +54,7 @@ impl<R: RouteSelect> Switch<R> {
         let reserved = self
             .port(PortNo(port))
             .and_then(|port| port.tunnels.get(&vpi));
-        Some(rows::Tunnel {
-            port,
-            name: name.to_owned(),
-            vpi,
-            pcr_cps: view.pcr,
-            cdvt_us: u64::try_from(view.cdvt.as_micros()).unwrap_or(u64::MAX),
-            reserved_cps: reserved.map_or(0, |(_, held)| held.tx),
-            queues: view.queues,
-            waiting: view.waiting,
-            cells_out: view.cells_out,
-        })
+        let reserved = reserved.map_or(0, |(_, held)| held.tx);
+        Some(rows::Tunnel::of((port, name), vpi, view, reserved))
     }
 }
