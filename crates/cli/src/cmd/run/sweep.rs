@@ -278,6 +278,8 @@ impl Sweep<'_> {
 
     /// The runs into the store, and then the table.
     fn kept(&self, table: &Path, form: SweepForm, runs: &Path) -> Outcome {
+        // A user who sees the file of runs may interrupt.
+        let interrupt = Interrupt::catch()?;
         let mut store = Store::open(runs, self.args.again)?;
         let keys = (0..self.variants.len()).map(|number| self.key(number));
         let found = store.find(keys)?;
@@ -294,18 +296,14 @@ impl Sweep<'_> {
         let count = todo.len();
         let plan = self.plan()?.only(todo).at_once();
         let mut failed = 0;
-        let ran = plan.all(
-            self.jobs(),
-            &Interrupt::catch()?,
-            &mut |number, exit, output| {
-                bar.inc(1);
-                match self.record(number, exit, output)? {
-                    Some(record) => places[number] = Some(store.add(&self.key(number), &record)?),
-                    None => failed += 1,
-                }
-                Ok(())
-            },
-        );
+        let ran = plan.all(self.jobs(), &interrupt, &mut |number, exit, output| {
+            bar.inc(1);
+            match self.record(number, exit, output)? {
+                Some(record) => places[number] = Some(store.add(&self.key(number), &record)?),
+                None => failed += 1,
+            }
+            Ok(())
+        });
         bar.finish_and_clear();
         ran.done.map_err(|failure| {
             let kept = format!("{} keeps the runs that are done", runs.display());
