@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a lab with many values and seeds, and write one table
     Sweep(SweepArgs),
-    /// Throughput, latency and losses of a path by the size of frames (RFC 2544)
+    /// Throughput, latency and losses by the size of frames (RFC 2544)
     Rfc2544(Rfc2544Args),
     /// The tests of ATP's report: throughput, latency, correctness
     Atptest(AtptestArgs),
