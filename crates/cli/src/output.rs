@@ -16,7 +16,7 @@ mod choice;
 mod csv;
 mod width;
 
-pub(crate) use choice::{check, write_chosen};
+pub(crate) use choice::{DIRECTORY, check, check_directory, write_chosen};
 pub(crate) use csv::{quoted, write_csv_table};
 
 use csv::Csv;

@@ -14,13 +14,28 @@ use std::path::Path;
 /// `--out` without a form of which each table is a file.
 pub(crate) fn check(args: &TableArgs, format: Option<Format>) -> Result<(), Failure> {
     match (&args.out, format) {
-        (Some(_), Some(Format::Csv | Format::Jsonl)) | (None, _) => Ok(()),
+        (None, _) => Ok(()),
+        (Some(directory), Some(Format::Csv | Format::Jsonl)) => check_directory(directory),
         (Some(_), _) => {
             let text = "--out writes a file for each table";
             Err(Failure::usage(text).hint("-o csv or -o jsonl"))
         }
     }
 }
+
+/// Refuses a path that exists and is no directory, before there is anything to lose.
+///
+/// # Errors
+/// The path is a file or something else.
+pub(crate) fn check_directory(path: &Path) -> Result<(), Failure> {
+    if !path.exists() || path.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::failed(format!("{}: not a directory", path.display())).hint(DIRECTORY))
+}
+
+/// Hint about a directory for results.
+pub(crate) const DIRECTORY: &str = "--out takes a directory; it is made if it does not exist";
 
 /// Writes the chosen tables in the requested form, to standard output or into files.
 ///
@@ -42,7 +57,7 @@ pub(crate) fn write_chosen(
     match &args.out {
         Some(directory) => into_files(directory, form.format, &tables).map_err(|error| {
             let text = format!("{}: {error}", directory.display());
-            Failure::failed(text).hint("--out takes a directory; it is made if it does not exist")
+            Failure::failed(text).hint(DIRECTORY)
         }),
         None => write(form, schema, &tables).map_err(|failure| match failure.hint {
             Some(_) if form.format == Format::Csv => {

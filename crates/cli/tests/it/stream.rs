@@ -107,6 +107,18 @@ fn options_that_make_no_sense_together_are_refused_with_a_hint() {
         "{}",
         ran.err
     );
+    // A file in the place of a directory is refused before the run, and so before the events are there.
+    let (file, events) = (scratch("a-file"), scratch("not-begun.jsonl"));
+    std::fs::write(&file, "").expect("written");
+    let [file, path] = [&file, &events].map(|path| path.to_str().expect("a name"));
+    let out = ["-o", "json", "--out", file, "--events", path];
+    let ran = run(&[&["run", lab][..], &out].concat());
+    assert!(
+        ran.code == 1 && ran.err.contains("--out takes a directory"),
+        "{}",
+        ran.err
+    );
+    assert!(!events.exists());
 }
 
 /// A lab whose texts are made to leave their places. Names have no such characters, but descriptions and comments may.

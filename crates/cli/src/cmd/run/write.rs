@@ -12,7 +12,8 @@ use std::path::Path;
 
 /// Refuses invalid combinations of options, before the lab runs.
 pub(crate) fn check(args: &ResultArgs) -> Result<(), Failure> {
-    wanted(args).map(|_| ())
+    wanted(args)?;
+    args.out.as_deref().map_or(Ok(()), output::check_directory)
 }
 
 /// True if [`write()`] shows only the tables for people.
@@ -53,7 +54,7 @@ fn put(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Fail
             let failure = Failure::failed(format!("{}: {error}", directory.display()));
             match error.kind() {
                 io::ErrorKind::StorageFull => failure,
-                _ => failure.hint("--out takes a directory; it is made if it does not exist"),
+                _ => failure.hint(output::DIRECTORY),
             }
         });
     }
