@@ -139,7 +139,7 @@ impl Router {
             let control = server(n & 3);
             (
                 router_mac(n),
-                address(0x20 + n, 9),
+                address(n.wrapping_add(0x20), 9),
                 DeviceType::Mps {
                     control,
                     macs: vec![],
