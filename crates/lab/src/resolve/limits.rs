@@ -9,6 +9,8 @@ use crate::file::{LabFile, Net};
 use crate::model::{Lab, Limits, Scale};
 use crate::parameter::Given;
 use crate::units::IpNet;
+use aerostat_proto::parameters::Parameters;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 /// Limit of nodes, well within the 16 bits of a node's number in its MAC address.
@@ -48,26 +50,39 @@ pub(super) fn limits(file: &LabFile) -> Limits {
     let Some(given) = &file.limits else {
         return all;
     };
-    let Limits {
-        port,
-        mps,
-        nhrp,
-        given: names,
-    } = &mut all;
-    let mut take = |section, given: &Given, limits: &mut dyn FnMut(&Given)| {
-        limits(given);
-        names.extend(given.parameters().map(|(key, _)| (section, key)));
-    };
-    if let Some(section) = &given.port {
-        take("port", &section.given, &mut |given| given.apply(port));
-    }
-    if let Some(section) = &given.mps {
-        take("mps", &section.given, &mut |given| given.apply(mps));
-    }
-    if let Some(section) = &given.nhrp {
-        take("nhrp", &section.given, &mut |given| given.apply(nhrp));
-    }
+    let names = &mut all.given;
+    take(
+        "port",
+        given.port.as_ref().map(|section| &section.given),
+        &mut all.port,
+        names,
+    );
+    take(
+        "mps",
+        given.mps.as_ref().map(|section| &section.given),
+        &mut all.mps,
+        names,
+    );
+    take(
+        "nhrp",
+        given.nhrp.as_ref().map(|section| &section.given),
+        &mut all.nhrp,
+        names,
+    );
     all
+}
+
+/// Takes the limits of a section that the file gives, and their names.
+fn take(
+    section: &'static str,
+    given: Option<&Given>,
+    limits: &mut impl Parameters,
+    names: &mut BTreeSet<(&'static str, &'static str)>,
+) {
+    if let Some(given) = given {
+        given.apply(limits);
+        names.extend(given.parameters().map(|(key, _)| (section, key)));
+    }
 }
 
 /// Refuses a lab that exceeds a limit. True if the lab is small enough for further checks.

@@ -451,8 +451,8 @@ impl Sender {
         })
     }
 
-    /// Nothing more can be sent. What waits without anything under way waits for the window, and a timer asks for it.
-    /// What is under way has a timer, also if it was a probe of a window that has opened since.
+    /// Nothing more can be sent. Data that wait without anything under way wait for the window, and a timer asks for
+    /// it. Data under way have a timer, also if they were a probe of a window that has opened since.
     fn watch(&mut self, now: Instant) {
         if self.timers.runs(SendTimer::Persist) {
             return;
