@@ -363,7 +363,7 @@ Without WHAT it shows everything that the nodes have. WHAT is one of:
   queue      queues, buffers and shaped paths of switches
   qos        MPOA shortcuts with guaranteed traffic
   sockets    programs with ATM sockets
-  tcp        keys tcp of hosts, and what of a kernel or of smoltcp follows them
+  tcp        TCP of hosts: what is in force, and why; connections
   arp        neighbours of embedded hosts, routers
   bridge     Ethernet segments behind hosts
   cpu        what packets cost hosts; receive paths of adapters

@@ -129,13 +129,13 @@ impl<'a> Builder<'a> {
     /// # Panics
     /// If the IP stack does not accept the lab's addresses; those of a resolved lab are accepted.
     #[must_use]
-    pub fn host(&self, id: NodeId, life: u32, now: Instant) -> Option<Host> {
+    pub fn host(&self, id: NodeId, life: u32) -> Option<Host> {
         let node = self.lab.node(id);
         match &node.kind {
             NodeKind::Switch(_) | NodeKind::Outside(_) => None,
             NodeKind::LaneServer(server) => Some(self.lane_server(id, &node.name, server, life)),
-            NodeKind::Router(router) => Some(self.router(id, &node.name, router, life, now)),
-            NodeKind::Host(host) => Some(self.end_host(id, &node.name, host, life, now)),
+            NodeKind::Router(router) => Some(self.router(id, &node.name, router, life)),
+            NodeKind::Host(host) => Some(self.end_host(id, &node.name, host, life)),
         }
     }
 
@@ -345,12 +345,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn end_host(&self, id: NodeId, name: &str, model: &HostModel, life: u32, now: Instant) -> Host {
+    fn end_host(&self, id: NodeId, name: &str, model: &HostModel, life: u32) -> Host {
         let elan = self.lab.elan(model.lec().elan);
         let ip = if self.is_kernel(id) {
             Ip::Kernel
         } else {
-            Ip::Stack(Box::new(self.stack(name, model, life, now)))
+            Ip::Stack(Box::new(self.stack(name, model, life)))
         };
         let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);
         host.measure(Meter::new(
@@ -361,7 +361,7 @@ impl<'a> Builder<'a> {
             let segment = if self.is_kernel(id) {
                 Segment::kernel()
             } else {
-                self.segment(model, life, now)
+                self.segment(model, life)
             };
             host.bridge_to(segment);
         }
@@ -390,7 +390,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The TCP/IP stack of an embedded host.
-    fn stack(&self, name: &str, model: &HostModel, life: u32, now: Instant) -> Stack {
+    fn stack(&self, name: &str, model: &HostModel, life: u32) -> Stack {
         let config = StackConfig {
             name: name.into(),
             mac: model.lec().mac.0,
@@ -404,7 +404,7 @@ impl<'a> Builder<'a> {
             life,
             seed: self.seed_of(name, "stack", life),
         };
-        Stack::new(config, now)
+        Stack::new(config)
             .expect("a resolved lab's addresses")
             .with_arp(self.arp())
             .with_clock(model.clock.unwrap_or_default())
@@ -456,7 +456,7 @@ impl<'a> Builder<'a> {
         self.lab.ip6(lec).filter(|_| self.is_kernel(id))
     }
 
-    fn router(&self, id: NodeId, name: &str, model: &RouterModel, life: u32, now: Instant) -> Host {
+    fn router(&self, id: NodeId, name: &str, model: &RouterModel, life: u32) -> Host {
         let interfaces = model.lecs.iter().map(|lec| {
             let elan = self.lab.elan(lec.elan);
             RouterInterface {
@@ -474,7 +474,6 @@ impl<'a> Builder<'a> {
             queue: model.queue,
             arp: self.arp(),
         };
-        let _ = now;
         let mut made = Box::new(Router::new(config).expect("a resolved lab's addresses"));
         for (itf, lec) in model.lecs.iter().enumerate() {
             if let Some(own) = self.ip6(id, lec) {
@@ -730,7 +729,7 @@ mod tests {
                 };
                 let switch = builder.switch(id, 0).unwrap();
                 for (port, info) in model.ports.iter().zip(switch.port_infos()) {
-                    let host = builder.host(port.peer, 0, Instant::ZERO);
+                    let host = builder.host(port.peer, 0);
                     let wanted = host.map_or(trunk, |h| h.signalling().version());
                     assert_eq!(info.version, wanted, "{}", info.name);
                 }
@@ -745,9 +744,7 @@ mod tests {
             let lab = lab(&text);
             assert_eq!(lab.elans[0].ip_mtu(), size - 16);
             let builder = Builder::new(&lab, 1, Flavour::Embedded);
-            let ends = lab
-                .nodes()
-                .filter_map(|(id, _)| builder.host(id, 0, Instant::ZERO));
+            let ends = lab.nodes().filter_map(|(id, _)| builder.host(id, 0));
             assert_eq!(ends.count(), 4, "two hosts, the router, the LANE server");
         }
     }

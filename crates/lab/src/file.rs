@@ -503,9 +503,13 @@ section! {
 section! {
     /// TCP of a host: of an embedded one, or of a Linux kernel.
     TcpFile (keys::tcp()) {
-        /// Congestion control; default cubic, and at kernel hosts what the kernel has. Further names are for kernels.
+        /// The host whose TCP it is, default linux; further keys change single values. A kernel has its own.
+        profile: Option<At<TcpProfile>>;
+        /// Congestion control; default: that of the profile, and at kernel hosts what the kernel has. Further names are
+        /// for kernels.
         congestion: Option<At<TcpCongestion>>;
-        /// Send and receive buffer of a connection; default 64KiB, and at kernel hosts what the kernel has.
+        /// Send and receive buffer of a connection; default: those of the profile, and at kernel hosts what the kernel
+        /// has.
         buffer: Octets, range(TcpParams::RANGES.send_buffer);
     }
 }

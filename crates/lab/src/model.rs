@@ -39,7 +39,9 @@ pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use pseudowire::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
 pub use queues::Queues;
 pub use scale::Scale;
-pub use tcp::{ByKernel, Congestion, Follows, GivenKey, KERNELS, KEYS, Tcp, TcpParams, TcpRanges};
+pub use tcp::{
+    ByKernel, Congestion, Follows, GivenKey, InForce, KERNELS, KEYS, Tcp, TcpParams, TcpRanges,
+};
 pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 

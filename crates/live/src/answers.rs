@@ -366,12 +366,16 @@ fn inspect(
             return Err(Answer::error(format!("{name} is down"), ""));
         }
         if what == StateKind::Tcp {
-            if let NodeKind::Host(host) = &driver.lab.node(id).kind
-                && !host.tcp.given.is_empty()
-            {
+            if let NodeKind::Host(host) = &driver.lab.node(id).kind {
                 let kernel = driver.followed.get(&id.0).map(|all| &all[..]);
-                known = true;
-                all.push(in_json(name, &tcp::table(&host.tcp, kernel)));
+                // A kernel without a section has what the machine has.
+                if kernel.is_none() || !host.tcp.given.is_empty() {
+                    known = true;
+                    all.push(in_json(name, &tcp::table(&host.tcp, kernel)));
+                }
+                let connections = node.and_then(|node| node.inspect(what, now));
+                let connections = connections.into_iter().flatten();
+                all.extend(connections.map(|table| in_json(name, &table)));
             }
             continue;
         }
@@ -463,7 +467,9 @@ fn found(
         (false, None) => {
             let hint = match what {
                 "processes" => "'aerostat up --split' gives daemons processes of their own",
-                "tcp" => "hosts with a section 'tcp' in the lab file have",
+                "tcp" => {
+                    "embedded hosts have, and kernel hosts with a section 'tcp' in the lab file"
+                }
                 _ => "",
             };
             let text = format!("no node of this lab has {what}");

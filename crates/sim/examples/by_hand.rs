@@ -87,7 +87,7 @@ fn end_host(number: usize, elan: ElanName) -> Result<LabNode, Refused> {
         life: 0,
         seed: SEED,
     };
-    let stack = Stack::new(stack, Instant::ZERO)?;
+    let stack = Stack::new(stack)?;
     let mut host = Host::new(HOSTS[number], signalling(), Ip::Stack(Box::new(stack)));
     let client = LecConfig {
         les: Some(address(0, 1)), // No LECS is asked.

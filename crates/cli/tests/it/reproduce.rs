@@ -64,7 +64,7 @@ const QUICK: [&str; 9] = [
 ];
 
 /// The rows of these that the model does not have as the paper has them; docs/reproduce.md gives the reasons.
-const MISSES: [(&str, &str); 2] = [("sara/1", "1 segments"), ("sara/2", "3 segments")];
+const MISSES: [(&str, &str); 1] = [("sara/1", "1 segments")];
 
 #[test]
 fn scored_rows_stay_in_their_tiers() {
@@ -79,7 +79,7 @@ fn scored_rows_stay_in_their_tiers() {
         .map(|row| (row["entry"].as_str().unwrap(), row["row"].as_str().unwrap()))
         .collect();
     assert_eq!(misses, MISSES);
-    assert_eq!(output.status.code(), Some(3), "two rows are misses");
+    assert_eq!(output.status.code(), Some(3), "a row is a miss");
     are_as_kept(&rows);
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     let all = all["rows"].as_array().unwrap();
@@ -87,7 +87,7 @@ fn scored_rows_stay_in_their_tiers() {
     let of_all = summary.clone().find(|row| row["of"] == "all").unwrap();
     assert_eq!(
         (&of_all["rows"], &of_all["miss"]),
-        (&rows.len().into(), &2.into())
+        (&rows.len().into(), &1.into())
     );
     let sara = summary.clone().find(|row| row["of"] == "sara").unwrap();
     assert_eq!(

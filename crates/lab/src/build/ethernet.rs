@@ -6,11 +6,10 @@ use crate::model::{EthernetPort, Host as HostModel};
 use aerostat_node::host::{Segment, SegmentHost};
 use aerostat_node::ip::meter::Meter;
 use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
-use aerostat_proto::Instant;
 
 impl Builder<'_> {
     /// The Ethernet segment behind a host.
-    pub(super) fn segment(&self, model: &HostModel, life: u32, now: Instant) -> Segment {
+    pub(super) fn segment(&self, model: &HostModel, life: u32) -> Segment {
         let hosts = (0..).zip(&model.bridge).map(|(number, host)| {
             let elan = self.lab.elan(host.elan);
             let config = StackConfig {
@@ -26,7 +25,7 @@ impl Builder<'_> {
                 life,
                 seed: self.seed_of(&host.name, "stack", life),
             };
-            let stack = Stack::new(config, now).expect("a resolved lab's addresses");
+            let stack = Stack::new(config).expect("a resolved lab's addresses");
             let stack = stack.with_arp(self.arp());
             SegmentHost {
                 name: host.name.clone(),

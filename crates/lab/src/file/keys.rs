@@ -67,14 +67,18 @@ pub(crate) fn atp() -> Keys {
 
 pub(crate) fn tcp() -> Keys {
     Keys::of(&TcpParams::DEFAULT)
-        .default_is("send_buffer", "that of `buffer`")
-        .default_is("receive_buffer", "that of `buffer`")
+        .default_is("send_buffer", "that of `buffer`, or of the profile")
+        .default_is("receive_buffer", "that of `buffer`, or of the profile")
         .default_is("mss", "what the MTU holds")
         .default_is("nagle", "true for tcp, false for rr")
-        .default_is("ack_tick", "no such clock")
-        .default_is("initial_window", "2048 octets, which cannot be changed")
-        .default_is("min_rto", "1s, which cannot be changed")
-        .default_is("sack", "true: offered, and not used by senders")
+        .default_is("ack_every", "that of the profile")
+        .default_is("delayed_ack", "that of the profile")
+        .default_is("ack_tick", "that of the profile, or no such clock")
+        .default_is("timestamps", "that of the profile")
+        .default_is("window_scaling", "that of the profile")
+        .default_is("initial_window", "that of the profile")
+        .default_is("min_rto", "that of the profile")
+        .default_is("sack", "that of the profile")
 }
 
 pub(crate) fn sscop() -> Keys {

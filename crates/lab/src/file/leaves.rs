@@ -7,6 +7,7 @@ use crate::units::{self, IpNet};
 use crate::yaml_11;
 use aerostat_node::atm::{CellRate, Policing};
 use aerostat_node::host::sockets::Answer;
+use aerostat_node::ip::tcp;
 use aerostat_node::server::Order;
 use aerostat_proto::Duration;
 use aerostat_proto::atp::Profile;
@@ -151,6 +152,14 @@ scalar!(
     /// How much may wait.
     QueueSize(aerostat_node::ip::router::QueueLimit), units::queue,
     { "type": ["string", "integer"], "description": "packets, cells, or octets", "examples": [100, "448cells", "64KiB"] }
+);
+scalar!(
+    /// A TCP, by the host that has it.
+    TcpProfile(tcp::Profile), |text: &str| match tcp::Profile::by_name(text) {
+        Some(profile) => Ok(profile),
+        None => Err(format!("expected one of {}", profiles().join(", "))),
+    },
+    { "enum": profiles() }
 );
 scalar!(
     /// Congestion control of TCP.
@@ -353,6 +362,11 @@ pub(crate) enum Kind {
     Voice,
     /// Load in per cent of a link.
     Load,
+}
+
+/// The names of TCPs.
+fn profiles() -> Vec<&'static str> {
+    tcp::Profile::ALL.map(tcp::Profile::name).to_vec()
 }
 
 /// The names of algorithms for congestion control.

@@ -1,34 +1,37 @@
 //! TCP of a host: the keys of its section `tcp`, and what follows them.
 //!
-//! An embedded host follows a key by an option of its stack ([`aerostat_node::ip::tcp`]), a host that is a Linux kernel
-//! by a setting of its network namespace or of its routes. [`KEYS`] says of each key who follows it. `validate` and both
-//! drivers read this one table.
+//! An embedded host has the TCP of a profile ([`aerostat_node::ip::tcp`]), which keys change one by one; a host that is
+//! a Linux kernel follows a key by a setting of its network namespace or of its routes. [`KEYS`] says how. `validate`
+//! and both drivers read this one table.
 
 use super::{Flow, FlowKind, Lab, NodeId, NodeKind};
-use aerostat_node::ip::tcp::{self, AckDelay, TcpOptions};
+use aerostat_node::ip::tcp::{
+    AckDelay, Floor, Growth, InitialWindow, Profile, ReceiveParams, TcpOptions,
+};
 use aerostat_proto::parameters::{Octets, Parameters as _, Value};
 use aerostat_proto::{Duration, parameters};
 
 parameters! {
-    /// Parameters of a host's TCP.
+    /// Parameters of a host's TCP that change its profile; the defaults are about those of the profile `linux`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TcpParams, TcpRanges {
-        /// Send buffer of a connection.
-        send_buffer: Octets = Octets(64 << 10), Octets(2 << 10)..=Octets(64 << 20);
-        /// Receive buffer of a connection; above 65535 octets the window is scaled.
+        /// Send buffer of a connection, which does not grow then.
+        send_buffer: Octets = Octets(85 << 10), Octets(2 << 10)..=Octets(64 << 20);
+        /// Receive buffer of a connection, which does not grow then; above 65535 octets the window is scaled.
         receive_buffer: Octets = Octets(64 << 10), Octets(2 << 10)..=Octets(64 << 20);
         /// Largest segment that the host announces, octets; an embedded host sends no larger ones either.
         mss: u16 = 65_481, 64..=65_481;
         /// Nagle's algorithm: no small segment while data are unacknowledged.
         nagle: bool = true, false..=true;
-        /// Segments that are acknowledged together: 1, at once; 2, the second one at once and a single one after a delay.
+        /// Segments that are acknowledged together: 1, at once; 2, the second one at once and a single one after a
+        /// delay.
         ack_every: u8 = 2, 1..=2;
         /// How long the acknowledgement of a single segment is delayed.
-        delayed_ack: Duration = Duration::from_millis(10), Duration::from_millis(1)..=Duration::from_millis(500);
+        delayed_ack: Duration = Duration::from_millis(40), Duration::from_millis(1)..=Duration::from_millis(500);
         /// Instead: such acknowledgements are sent at ticks of a clock of the whole host, with this interval.
         ack_tick: Duration = Duration::from_millis(200), Duration::from_millis(1)..=Duration::from_millis(500);
         /// Time stamps, 12 octets of each segment, if both hosts want them.
-        timestamps: bool = false, false..=true;
+        timestamps: bool = true, false..=true;
         /// Windows above 65535 octets, if both hosts want them.
         window_scaling: bool = true, false..=true;
         /// Selective acknowledgements, if both hosts want them.
@@ -36,18 +39,18 @@ parameters! {
         /// Congestion window at the start, segments.
         initial_window: u8 = 10, 1..=255;
         /// Shortest time before an unacknowledged segment is sent again.
-        min_rto: Duration = Duration::from_secs(1), Duration::from_millis(1)..=Duration::from_secs(60);
+        min_rto: Duration = Duration::from_millis(200), Duration::from_millis(1)..=Duration::from_secs(60);
     }
 }
 
 /// TCP settings of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tcp {
-    /// Congestion control.
-    pub congestion: Congestion,
-    /// Default of both buffers of a connection, octets.
-    pub buffer: usize,
-    /// The parameters: values of the file, or defaults.
+    /// The TCP that the keys change.
+    pub profile: Profile,
+    /// Congestion control; `None`: that of the profile.
+    pub congestion: Option<Congestion>,
+    /// The parameters: values of the file; without one, they say nothing ([`Tcp::has`]).
     pub params: TcpParams,
     /// The keys that the file has.
     pub given: Vec<GivenKey>,
@@ -125,6 +128,17 @@ pub enum ByKernel {
     Never(&'static str),
 }
 
+/// A value that an embedded host has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// The key of the section.
+    pub key: &'static str,
+    /// Its value, for people.
+    pub value: String,
+    /// Where it comes from: `lab file`, or `profile NAME`.
+    pub by: String,
+}
+
 /// A key, and who follows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Follows {
@@ -132,69 +146,44 @@ pub struct Follows {
     pub key: &'static str,
     /// How a kernel host follows it.
     pub kernel: ByKernel,
-    /// Why an embedded host does not, if it does not.
-    pub embedded: Option<&'static str>,
 }
 
-const fn both(key: &'static str, kernel: ByKernel) -> Follows {
-    Follows {
-        key,
-        kernel,
-        embedded: None,
-    }
+const fn key(key: &'static str, kernel: ByKernel) -> Follows {
+    Follows { key, kernel }
 }
 
-const fn kernels(key: &'static str, kernel: ByKernel, why: &'static str) -> Follows {
-    Follows {
-        key,
-        kernel,
-        embedded: Some(why),
-    }
-}
-
-/// All keys of the section but `buffer`, which is a default of two others.
-pub const KEYS: [Follows; 13] = [
-    both("congestion", ByKernel::Setting("tcp_congestion_control")),
-    both("send_buffer", ByKernel::Setting("tcp_wmem")),
-    both("receive_buffer", ByKernel::Setting("tcp_rmem")),
-    both("mss", ByKernel::Route("advmss")),
-    both(
+/// All keys of the section except `buffer`, which is a default of two others.
+pub const KEYS: [Follows; 14] = [
+    key("profile", ByKernel::Never("a kernel has its own TCP")),
+    key("congestion", ByKernel::Setting("tcp_congestion_control")),
+    key("send_buffer", ByKernel::Setting("tcp_wmem")),
+    key("receive_buffer", ByKernel::Setting("tcp_rmem")),
+    key("mss", ByKernel::Route("advmss")),
+    key(
         "nagle",
         ByKernel::Never("a program in a kernel decides by TCP_NODELAY"),
     ),
-    both("ack_every", ByKernel::Route("quickack")),
-    both(
+    key("ack_every", ByKernel::Route("quickack")),
+    key(
         "delayed_ack",
         ByKernel::Never("a kernel delays for 40 to 200 ms by its own estimate"),
     ),
-    both(
+    key(
         "ack_tick",
         ByKernel::Never("a kernel delays for 40 to 200 ms by its own estimate"),
     ),
-    both("timestamps", ByKernel::Setting("tcp_timestamps")),
-    both("window_scaling", ByKernel::Setting("tcp_window_scaling")),
-    kernels(
-        "sack",
-        ByKernel::Setting("tcp_sack"),
-        "a sender uses no selective acknowledgements",
-    ),
-    kernels(
-        "initial_window",
-        ByKernel::Route("initcwnd"),
-        "the initial window is 2048 octets",
-    ),
-    kernels(
-        "min_rto",
-        ByKernel::Route("rto_min"),
-        "the shortest retransmission timeout is 1 s",
-    ),
+    key("timestamps", ByKernel::Setting("tcp_timestamps")),
+    key("window_scaling", ByKernel::Setting("tcp_window_scaling")),
+    key("sack", ByKernel::Setting("tcp_sack")),
+    key("initial_window", ByKernel::Route("initcwnd")),
+    key("min_rto", ByKernel::Route("rto_min")),
 ];
 
 impl Tcp {
     /// The settings of a host without the section.
     pub const USUAL: Self = Self {
-        congestion: Congestion::Cubic,
-        buffer: 64 << 10,
+        profile: Profile::Linux,
+        congestion: None,
         params: TcpParams::DEFAULT,
         given: Vec::new(),
     };
@@ -206,15 +195,41 @@ impl Tcp {
     }
 
     /// The values of the file by key, in the order of [`KEYS`]. A buffer that only `buffer` gives counts as given.
+    /// Profile and congestion control have no [`Value`]: their names are [`Self::name_of`].
     pub fn values(&self) -> impl Iterator<Item = (&'static Follows, Option<Value>)> {
         let params = self.params.with_ranges();
-        let with_buffer = self.has("buffer");
         KEYS.iter().filter_map(move |follows| {
             let key = follows.key;
-            let buffer = with_buffer && matches!(key, "send_buffer" | "receive_buffer");
             let value = params.iter().find(|param| param.name == key);
-            (self.has(key) || buffer).then(|| (follows, value.map(|param| param.value)))
+            (self.has(key) || self.has_buffer(key))
+                .then(|| (follows, value.map(|param| param.value)))
         })
+    }
+
+    /// True if the file gives this buffer by `buffer`.
+    fn has_buffer(&self, key: &str) -> bool {
+        self.has("buffer") && matches!(key, "send_buffer" | "receive_buffer")
+    }
+
+    /// The name that `profile` or `congestion` has.
+    #[must_use]
+    pub fn name_of(&self, key: &str) -> &'static str {
+        match key {
+            "profile" => self.profile.name(),
+            _ => self.growth(),
+        }
+    }
+
+    /// The name of the congestion control in force.
+    fn growth(&self) -> &'static str {
+        match self.congestion {
+            Some(congestion) => congestion.name(),
+            None => match self.profile.params().congestion.growth {
+                Growth::Cubic { .. } => "cubic",
+                Growth::Reno => "reno",
+                Growth::Off => "none",
+            },
+        }
     }
 
     /// Where a key's value stands in the file.
@@ -226,55 +241,170 @@ impl Tcp {
             .map_or("", |given| &given.place)
     }
 
-    /// The options of an embedded host.
+    /// The TCP of an embedded host: that of the profile, changed by the keys of the file.
     #[must_use]
     pub fn options(&self) -> TcpOptions {
-        let params = &self.params;
-        TcpOptions {
-            congestion: match self.congestion {
-                Congestion::Reno => tcp::Congestion::Reno,
-                Congestion::None => tcp::Congestion::None,
-                // An algorithm that an embedded host does not have: `validate` has said so.
-                Congestion::Cubic | Congestion::Kernel(_) => tcp::Congestion::Cubic,
-            },
-            receive_buffer: params.receive_buffer.0,
-            send_buffer: params.send_buffer.0,
-            mss: self.has("mss").then_some(params.mss),
-            nagle: self.has("nagle").then_some(params.nagle),
-            ack_delay: match (params.ack_every, self.has("ack_tick")) {
-                (1, _) => AckDelay::Never,
-                (_, true) => AckDelay::Tick(params.ack_tick),
-                _ => AckDelay::After(params.delayed_ack),
-            },
-            timestamps: params.timestamps,
-            window_scaling: params.window_scaling,
-            sack: params.sack,
+        let mut options = TcpOptions::of(self.profile);
+        let given = |key: &str| self.has(key) || self.has_buffer(key);
+        let of = &self.params;
+        if given("send_buffer") {
+            options = options.with_send_buffer(of.send_buffer.0);
+        }
+        if given("receive_buffer") {
+            // The key counts octets of the window, as at kernel hosts.
+            let share = options.params.receive.share as usize;
+            options = options.with_receive_buffer(of.receive_buffer.0 * share);
+        }
+        options.nagle = given("nagle").then_some(of.nagle);
+        let params = &mut options.params;
+        let set = |key: &str, place: &mut bool, value: bool| {
+            if self.has(key) {
+                *place = value;
+            }
+        };
+        set("timestamps", &mut params.timestamps, of.timestamps);
+        set(
+            "window_scaling",
+            &mut params.window_scaling,
+            of.window_scaling,
+        );
+        set("sack", &mut params.sack, of.sack);
+        if given("mss") {
+            params.mss = of.mss;
+        }
+        if given("initial_window") {
+            params.congestion.initial_window = InitialWindow::Segments(of.initial_window.into());
+        }
+        if given("min_rto") {
+            params.timers.floor = match params.timers.floor {
+                Floor::Timer(_) => Floor::Timer(of.min_rto),
+                Floor::Variance(_) => Floor::Variance(of.min_rto),
+            };
+        }
+        self.set_acknowledgements(&mut params.receive);
+        let cubic = Growth::Cubic {
+            hystart: true,
+            whole_reno: false,
+        };
+        params.congestion.growth = match self.congestion {
+            Some(Congestion::Cubic) => cubic,
+            Some(Congestion::Reno) => Growth::Reno,
+            Some(Congestion::None) => Growth::Off,
+            // An algorithm that an embedded host does not have: `validate` has said so.
+            Some(Congestion::Kernel(_)) | None => params.congestion.growth,
+        };
+        options
+    }
+
+    /// Takes the keys that say when a receiver acknowledges.
+    fn set_acknowledgements(&self, receive: &mut ReceiveParams) {
+        let of = &self.params;
+        let [every, delayed, tick] =
+            ["ack_every", "delayed_ack", "ack_tick"].map(|key| self.has(key));
+        if every {
+            receive.ack_every = of.ack_every;
+        }
+        let delay = match (every, delayed, tick) {
+            (true, false, false) if of.ack_every == 1 => Some(AckDelay::Never),
+            (_, true, _) => Some(AckDelay::After(of.delayed_ack)),
+            (_, _, true) => Some(AckDelay::Tick(of.ack_tick)),
+            _ => None,
+        };
+        if let Some(delay) = delay {
+            // The key says when a single segment is acknowledged, also at the start.
+            receive.quick_acks = 0;
+            receive.ack_delay = delay;
         }
     }
 
-    /// The implementation and its congestion control, as results name it: `smoltcp 0.14 reno`.
+    /// The values in force at an embedded host, in the order of [`KEYS`].
+    #[must_use]
+    pub fn in_force(&self) -> Vec<InForce> {
+        let options = self.options();
+        let params = &options.params;
+        let profile = format!("profile {}", self.profile);
+        let octets = |octets: usize| Value::Octets(Octets(octets));
+        let grows = |(least, most): (usize, usize)| match least == most {
+            true => octets(least).to_string(),
+            false => format!("{} to {}", octets(least), octets(most)),
+        };
+        let value = |key: &str| match key {
+            "profile" | "congestion" => self.name_of(key).to_owned(),
+            "send_buffer" => grows((params.send.buffer, params.send.most)),
+            "receive_buffer" => {
+                let share = params.receive.share.max(1) as usize;
+                grows((params.receive.buffer / share, params.receive.most / share))
+            }
+            "mss" if params.mss == u16::MAX => "as the MTU allows".to_owned(),
+            "mss" => params.mss.to_string(),
+            "nagle" => match options.nagle {
+                Some(on) => on.to_string(),
+                None => "as the program asks".to_owned(),
+            },
+            "ack_every" if params.receive.ack_every == 0 => "as the program reads".to_owned(),
+            "ack_every" => params.receive.ack_every.to_string(),
+            "delayed_ack" => match params.receive.ack_delay {
+                AckDelay::Never => "none".to_owned(),
+                AckDelay::After(time) => format!("{time:?}"),
+                AckDelay::Tick(_) => "as the tick".to_owned(),
+                AckDelay::Adaptive { least, most } => format!("{least:?} to {most:?}"),
+            },
+            "ack_tick" => match params.receive.ack_delay {
+                AckDelay::Tick(time) => format!("{time:?}"),
+                AckDelay::Never | AckDelay::After(_) | AckDelay::Adaptive { .. } => {
+                    "none".to_owned()
+                }
+            },
+            "timestamps" => params.timestamps.to_string(),
+            "window_scaling" => params.window_scaling.to_string(),
+            "sack" => params.sack.to_string(),
+            "initial_window" => match params.congestion.initial_window {
+                InitialWindow::Segments(segments) => segments.to_string(),
+                InitialWindow::Rfc3390 => "RFC 3390".to_owned(),
+            },
+            _ => match params.timers.floor {
+                Floor::Timer(time) => format!("{time:?}"),
+                Floor::Variance(time) => format!("{time:?} beyond the round trip"),
+            },
+        };
+        let one = |follows: &Follows| InForce {
+            key: follows.key,
+            value: value(follows.key),
+            by: match self.has(follows.key) || self.has_buffer(follows.key) {
+                true => "lab file".to_owned(),
+                false => profile.clone(),
+            },
+        };
+        KEYS.iter().map(one).collect()
+    }
+
+    /// The profile and its congestion control, as results name them: `linux cubic`, `reno`. A profile of which more
+    /// than half is assumed says so.
     #[must_use]
     pub fn embedded_name(&self) -> String {
-        let name = match self.options().congestion {
-            tcp::Congestion::Cubic => "cubic",
-            tcp::Congestion::Reno => "reno",
-            tcp::Congestion::None => "none",
+        let assumed = if self.profile.is_mostly_assumed() {
+            " (mostly assumed)"
+        } else {
+            ""
         };
-        format!("{} {name}", tcp::STACK)
+        let growth = match self.congestion {
+            Some(Congestion::Kernel(_)) => "cubic",
+            _ => self.growth(),
+        };
+        match self.profile.to_string() {
+            profile if profile == growth => format!("{profile}{assumed}"),
+            profile => format!("{profile} {growth}{assumed}"),
+        }
     }
 }
 
 impl Lab {
-    /// The TCP of the sender of a TCP flow, as results name it; `None` for other flows, and for flows that set nothing
-    /// of TCP.
+    /// The TCP of the sender of a TCP flow, as results name it; `None` for other flows.
     #[must_use]
     pub fn tcp_of(&self, flow: &Flow) -> Option<String> {
         let tcp = matches!(flow.kind, FlowKind::Tcp | FlowKind::Rr { .. });
-        let [from, to] = [(flow.from, flow.segment[0]), (flow.to, flow.segment[1])]
-            .map(|(id, behind)| self.host_tcp(id, behind));
-        let set =
-            flow.write.is_some() || [from, to].iter().flatten().any(|tcp| !tcp.given.is_empty());
-        (tcp && set).then(|| from.unwrap_or(&Tcp::USUAL).embedded_name())
+        let own = self.host_tcp(flow.from, flow.segment[0]);
+        tcp.then(|| own.unwrap_or(&Tcp::USUAL).embedded_name())
     }
 
     /// TCP of a host that is no station on an Ethernet segment behind it.

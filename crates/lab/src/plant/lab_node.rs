@@ -120,7 +120,7 @@ impl LabNode {
             NodeKind::Outside(_) => Some(Self::Outside(Box::default())),
             _ => {
                 let rate = lab.link(node.attachment()?.link).rate;
-                let host = builder.host(id, life, now)?;
+                let host = builder.host(id, life)?;
                 let mut station = Station::new(host, rate);
                 if let Some(intake) = builder.intake(id) {
                     station = station.with_intake(intake, now);

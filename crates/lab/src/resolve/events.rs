@@ -322,9 +322,10 @@ fn write(
     let given = section.write.as_ref()?;
     let octets = given.get();
     let buffer = match &lab.node(from).kind {
-        NodeKind::Host(host) if behind.is_none() => host.tcp.params.send_buffer.0,
-        _ => TcpOptions::default().send_buffer,
+        NodeKind::Host(host) if behind.is_none() => host.tcp.options(),
+        _ => TcpOptions::default(),
     };
+    let buffer = buffer.params.send.most;
     if section.kind.get() == Kind::Tcp && buffer / octets > WRITES {
         let text = format!(
             "a send buffer of {buffer} octets holds more than {WRITES} such writes, the most"

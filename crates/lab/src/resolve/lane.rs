@@ -335,7 +335,6 @@ mod tests {
     use crate::model::Lab;
     use crate::resolve::tests::{lab, next_hop};
     use crate::routing::Routing;
-    use aerostat_proto::Instant;
     use aerostat_wire::AtmAddress;
 
     const WITHOUT: &str = "
@@ -385,9 +384,7 @@ traffic: [{ from: x, to: y, kind: ping }]
         }
         assert_eq!(peer(&lab, "s1", AtmAddress::LECS_ANYCAST), None);
         let builder = Builder::new(&lab, 1, Flavour::Embedded);
-        let hosts = lab
-            .nodes()
-            .filter_map(|(id, _)| builder.host(id, 0, Instant::ZERO));
+        let hosts = lab.nodes().filter_map(|(id, _)| builder.host(id, 0));
         assert_eq!(hosts.count(), 2);
     }
 

@@ -4,7 +4,6 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::Optional as _;
 use crate::file::{HostFile, TcpFile};
 use crate::model::{ByKernel, Congestion, GivenKey, KEYS, Tcp, TcpParams};
-use aerostat_node::ip::tcp::STACK;
 use aerostat_proto::parameters::Octets;
 
 /// The largest window without window scaling, octets, and one more: a buffer of 64 KiB never announces all of it.
@@ -32,16 +31,15 @@ pub(super) fn of(host: &HostFile, d: &mut Diagnostics) -> Tcp {
 
 /// The values of a section, without its keys.
 fn values(file: &TcpFile) -> Tcp {
-    let buffer = file.buffer.plain().unwrap_or(Tcp::USUAL.buffer);
-    let mut params = TcpParams {
-        send_buffer: Octets(buffer),
-        receive_buffer: Octets(buffer),
-        ..TcpParams::DEFAULT
-    };
+    let mut params = TcpParams::DEFAULT;
+    if let Some(buffer) = file.buffer.plain() {
+        params.send_buffer = Octets(buffer);
+        params.receive_buffer = Octets(buffer);
+    }
     file.given.apply(&mut params);
     Tcp {
-        congestion: file.congestion.plain().unwrap_or(Tcp::USUAL.congestion),
-        buffer,
+        profile: file.profile.plain().unwrap_or_default(),
+        congestion: file.congestion.plain(),
         params,
         given: Vec::new(),
     }
@@ -91,35 +89,25 @@ fn followed(host: &HostFile, tcp: &Tcp, at: impl Fn(&str) -> Option<Span>, d: &m
                 )
                 .hint("without 'kernel: true', and in virtual time, the host follows it");
             }
-        } else if let Some(why) = not_embedded(tcp, follows.key, follows.embedded) {
+        } else if follows.key == "congestion" && of_kernels(tcp) {
             d.error(
                 at,
-                format!("TCP of embedded hosts ({STACK}) cannot do this: {why}"),
+                "congestion control of embedded hosts is cubic, reno or none",
             )
-            .hint("a host with 'kernel: true' can, with 'aerostat up'");
+            .hint("a host with 'kernel: true' has others, with 'aerostat up'");
         }
     }
     if kernel
-        && tcp.congestion == Congestion::None
+        && tcp.congestion == Some(Congestion::None)
         && let Some(at) = at("congestion")
     {
         d.error(at, "a Linux kernel has no TCP without congestion control");
     }
 }
 
-/// Why an embedded host cannot follow the key with its present value, if it cannot.
-fn not_embedded(tcp: &Tcp, key: &str, why: Option<&'static str>) -> Option<&'static str> {
-    let usual = match key {
-        "congestion" => {
-            let kernel = matches!(tcp.congestion, Congestion::Kernel(_));
-            return kernel.then_some("its congestion control is cubic, reno or none");
-        }
-        // What it does anyway may be said.
-        "sack" => !tcp.params.sack,
-        "min_rto" => tcp.params.min_rto == TcpParams::DEFAULT.min_rto,
-        _ => false,
-    };
-    why.filter(|_| !usual)
+/// True if the congestion control is one that only kernels have.
+const fn of_kernels(tcp: &Tcp) -> bool {
+    matches!(tcp.congestion, Some(Congestion::Kernel(_)))
 }
 
 /// Keys of kernel hosts that a run in virtual time does not follow.
@@ -131,9 +119,8 @@ pub(super) fn in_virtual_time(host: &HostFile) -> Vec<(Span, String)> {
     let tcp = values(file);
     let all = file.given.iter().filter_map(|(key, at)| {
         let follows = KEYS.iter().find(|follows| follows.key == key)?;
-        let why = not_embedded(&tcp, key, follows.embedded)?;
-        let text = format!("in virtual time the host's TCP is {STACK}: {why}");
-        Some((at, text))
+        let text = "in virtual time congestion control is cubic, reno or none; this run has cubic";
+        (follows.key == "congestion" && of_kernels(&tcp)).then(|| (at, text.to_owned()))
     });
     all.collect()
 }
@@ -153,7 +140,7 @@ pub(super) fn fits(tcp: &Tcp, host: &HostFile, mtu: u16, d: &mut Diagnostics) {
 mod tests {
     use crate::model::{NodeKind, Tcp};
     use crate::resolve::tests::{SMALL, told};
-    use aerostat_node::ip::tcp::{AckDelay, Congestion};
+    use aerostat_node::ip::tcp::{AckDelay, Floor, Growth, InitialWindow, Profile, TcpOptions};
     use aerostat_proto::Duration;
 
     /// Findings about a host with this section; errors stop at the first line.
@@ -177,66 +164,80 @@ mod tests {
     }
 
     #[test]
-    fn keys_become_options_of_the_embedded_stack() {
+    fn keys_change_the_profile_one_by_one() {
         let usual = tcp("").options();
+        assert_eq!(usual, TcpOptions::of(Profile::Linux));
         assert_eq!(usual, Tcp::USUAL.options());
-        assert_eq!((usual.send_buffer, usual.receive_buffer), (65_536, 65_536));
+        for profile in Profile::ALL {
+            let named = tcp(&format!("profile: {profile}")).options();
+            assert_eq!(named, TcpOptions::of(profile));
+        }
         let buffers = tcp("buffer: 32KiB, receive_buffer: 9136").options();
-        assert_eq!(
-            (buffers.send_buffer, buffers.receive_buffer),
-            (32_768, 9136)
-        );
-        let text = "congestion: none, mss: 512, nagle: false, ack_tick: 200ms, timestamps: true, \
-            window_scaling: false, sack: false";
-        let all = tcp(text).options();
-        assert_eq!(all.congestion, Congestion::None);
-        assert_eq!((all.mss, all.nagle), (Some(512), Some(false)));
-        assert_eq!(all.ack_delay, AckDelay::Tick(Duration::from_millis(200)));
-        assert_eq!(
-            (all.timestamps, all.window_scaling, all.sack),
-            (true, false, false)
-        );
-        assert_eq!(tcp("ack_every: 1").options().ack_delay, AckDelay::Never);
-        assert_eq!(tcp("congestion: reno").embedded_name(), "smoltcp 0.14 reno");
+        let expected = usual.with_send_buffer(32_768).with_receive_buffer(9136);
+        assert_eq!(buffers, expected);
+        let text = "profile: bsd-4.3, congestion: none, mss: 512, nagle: false, ack_tick: 100ms, timestamps: true, \
+            window_scaling: true, sack: true, initial_window: 3, min_rto: 300ms";
+        let mut expected = TcpOptions::of(Profile::Bsd43);
+        expected.nagle = Some(false);
+        let params = &mut expected.params;
+        params.congestion.growth = Growth::Off;
+        params.congestion.initial_window = InitialWindow::Segments(3);
+        params.timers.floor = Floor::Timer(Duration::from_millis(300));
+        params.mss = 512;
+        params.receive.ack_delay = AckDelay::Tick(Duration::from_millis(100));
+        (params.timestamps, params.window_scaling, params.sack) = (true, true, true);
+        assert_eq!(tcp(text).options(), expected);
+        let mut expected = usual;
+        expected.params.receive.ack_delay = AckDelay::Never;
+        expected.params.receive.quick_acks = 0;
+        expected.params.receive.ack_every = 1;
+        assert_eq!(tcp("ack_every: 1").options(), expected);
+        for (section, name) in [
+            ("", "linux cubic"),
+            ("congestion: reno", "linux reno"),
+            ("profile: irix-5", "irix-5 reno (mostly assumed)"),
+        ] {
+            assert_eq!(tcp(section).embedded_name(), name);
+        }
         let place = tcp("congestion: reno").place("congestion").to_owned();
         assert!(place.starts_with("t.atm.yml:"), "{place}");
     }
 
     #[test]
     fn what_a_host_cannot_follow_is_said_with_the_host_that_can() {
-        for (section, says) in [
-            (
-                "min_rto: 200ms",
-                "the shortest retransmission timeout is 1 s",
-            ),
-            ("initial_window: 2", "the initial window is 2048 octets"),
-            ("sack: true", "a sender uses no selective acknowledgements"),
-            (
-                "congestion: vegas",
-                "its congestion control is cubic, reno or none",
-            ),
-        ] {
-            let text = said(section, "");
-            assert!(text.contains(says) && text.contains("error:"), "{text}");
-            assert!(text.contains("a host with 'kernel: true' can"), "{text}");
-            assert_eq!(said(section, ", kernel: true"), "", "{section}");
-            let checked = crate::parse("t.atm.yml", &lab(section, ", kernel: true"), &[]).unwrap();
-            let text = checked.in_virtual_time().warnings.to_string();
-            assert!(
-                text.contains("in virtual time the host's TCP is smoltcp 0.14"),
-                "{text}"
-            );
-            assert!(text.contains(says), "{text}");
-        }
+        let (section, says) = ("congestion: vegas", "is cubic, reno or none");
+        let text = said(section, "");
+        assert!(text.contains(says) && text.contains("error:"), "{text}");
+        assert!(
+            text.contains("a host with 'kernel: true' has others"),
+            "{text}"
+        );
+        assert_eq!(said(section, ", kernel: true"), "", "{section}");
+        let checked = crate::parse("t.atm.yml", &lab(section, ", kernel: true"), &[]).unwrap();
+        let text = checked.in_virtual_time().warnings.to_string();
+        assert!(
+            text.contains("in virtual time") && text.contains(says),
+            "{text}"
+        );
         for section in [
-            "min_rto: 1s",
+            "min_rto: 200ms",
             "sack: false",
-            "initial_window: null",
+            "initial_window: 2",
             "congestion: none",
         ] {
             assert_eq!(said(section, ""), "", "{section}");
         }
-        for section in ["nagle: false", "delayed_ack: 200ms", "ack_tick: 200ms"] {
+        let text = said("profile: linux-3", "");
+        assert!(
+            text.contains("linux-2.2") && text.contains("unicos-8"),
+            "{text}"
+        );
+        for section in [
+            "nagle: false",
+            "delayed_ack: 200ms",
+            "ack_tick: 200ms",
+            "profile: reno",
+        ] {
             let text = said(section, ", kernel: true");
             assert!(
                 text.contains("warning: a Linux kernel does not follow"),
@@ -304,18 +305,12 @@ mod tests {
         let checked = with("kind: tcp, write: 8KiB", "").expect("a lab");
         let flow = &checked.lab.traffic[0];
         assert_eq!(flow.write, Some(8192));
-        assert_eq!(
-            checked.lab.tcp_of(flow).as_deref(),
-            Some("smoltcp 0.14 cubic")
-        );
+        assert_eq!(checked.lab.tcp_of(flow).as_deref(), Some("linux cubic"));
         let checked = with("kind: tcp", "congestion: reno").expect("a lab");
         let flow = &checked.lab.traffic[0];
-        assert_eq!(
-            checked.lab.tcp_of(flow).as_deref(),
-            Some("smoltcp 0.14 reno")
-        );
+        assert_eq!(checked.lab.tcp_of(flow).as_deref(), Some("linux reno"));
         let plain = format!("{SMALL}traffic: [{{ from: x, to: y, kind: tcp }}]\n");
         let lab = crate::parse("t.atm.yml", &plain, &[]).expect("a lab").lab;
-        assert_eq!(lab.tcp_of(&lab.traffic[0]), None);
+        assert_eq!(lab.tcp_of(&lab.traffic[0]).as_deref(), Some("linux cubic"));
     }
 }

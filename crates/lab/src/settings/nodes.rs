@@ -214,23 +214,24 @@ impl Published for IntakeConfig {
     }
 }
 
-/// Congestion control, default buffer, and the parameters that the file gives.
+/// Profile, congestion control, and the parameters that the file gives.
 impl Published for Tcp {
     fn published(&self, _: &Lab) -> Value {
         let Self {
-            congestion,
-            buffer,
+            profile,
+            congestion: _,
             params,
             given: _,
         } = self;
+        let has = |key: &str| self.values().any(|(follows, _)| follows.key == key);
         let given = |name: &str| {
             let mut units = ["", "_s", "_octets"].into_iter();
-            units.any(|unit| name.strip_suffix(unit).is_some_and(|key| self.has(key)))
+            units.any(|unit| name.strip_suffix(unit).is_some_and(has))
         };
         let mut own = map_of(params);
         own.retain(|name, _| given(name));
-        own.insert("congestion".into(), congestion.name().into());
-        own.insert("buffer_octets".into(), (*buffer).into());
+        own.insert("profile".into(), profile.name().into());
+        own.insert("congestion".into(), self.name_of("congestion").into());
         own.into()
     }
 }

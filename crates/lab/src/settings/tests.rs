@@ -319,6 +319,7 @@ AtpFile.profile || hosts.linux.sockets.0.atp.profile=adaptive hosts.y.sockets.1.
 AtpFile.bytes || hosts.y.sockets.1.atp.bytes=5KiB
 AtpFile.message || hosts.y.sockets.1.atp.message=1KiB
 SocketFile.expect || hosts.y.sockets.0.expect=loss
+TcpFile.profile || hosts.x.tcp.profile=reno
 TcpFile.congestion || hosts.x.tcp.congestion=reno
 TcpFile.buffer || hosts.x.tcp.buffer=32KiB
 TrafficFile.name || traffic.u.name=v

@@ -1,5 +1,5 @@
-//! TCP of hosts that are Linux kernels: the keys `tcp` of the lab file as settings of the host's network namespace and as
-//! attributes of its routes. The table of keys is [`KEYS`](aerostat_lab::model::KEYS).
+//! TCP of hosts that are Linux kernels: the keys `tcp` of the lab file as settings of the host's network namespace and
+//! as attributes of its routes. The table of keys is [`KEYS`](aerostat_lab::model::KEYS).
 //!
 //! A kernel's buffers count its own bookkeeping beside the data, so a buffer is set to twice the octets of the key, as
 //! `setsockopt` does (socket(7)). What the kernel refuses is an error with the place of the key; every setting is read
@@ -11,7 +11,6 @@ use crate::namespace::{NetNs, ip, ip_says};
 use crate::run::some_of;
 use aerostat_lab::model::{ByKernel, Tcp};
 use aerostat_node::inspect::Table;
-use aerostat_node::ip::tcp::STACK;
 use aerostat_proto::parameters::{Octets, Value};
 use std::collections::BTreeMap;
 use std::io;
@@ -32,8 +31,8 @@ aerostat_node::rows! {
     pub(crate) struct TcpRow: "tcp.keys" {
         /// The key of the lab file.
         key: String,
-        /// What follows it: a setting of the host's kernel, an attribute of its routes (`route NAME`), or the TCP of
-        /// embedded hosts.
+        /// Place that follows it: a setting of the host's kernel, an attribute of its routes (`route NAME`); at an
+        /// embedded host the lab file, or the profile that has the value.
         by: String,
         /// Its value there.
         value: String,
@@ -51,18 +50,14 @@ pub(crate) fn table(tcp: &Tcp, followed: Option<&[Followed]>) -> Table {
         Some(all) => (all.iter())
             .map(|one| row(one.key, &one.by, &one.value))
             .collect(),
-        None => (tcp.values())
-            .map(|(follows, value)| {
-                let value = value.map(|value| value.to_string());
-                let value = value.unwrap_or_else(|| tcp.congestion.name().to_owned());
-                row(follows.key, STACK, &value)
-            })
+        None => (tcp.in_force().iter())
+            .map(|one| row(one.key, &one.by, &one.value))
             .collect(),
     };
     Table::of(rows)
 }
 
-/// What `up` says of the settings of kernels: hosts with the same ones together.
+/// Notes of `up` about the settings of kernels: hosts with the same settings together.
 pub(crate) fn notes<'a>(hosts: impl Iterator<Item = (&'a str, &'a [Followed])>) -> Vec<String> {
     let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, all) in hosts.filter(|(_, all)| !all.is_empty()) {
@@ -132,7 +127,7 @@ fn setting(tcp: &Tcp, value: Option<Value>) -> String {
     /// Least memory of a socket under pressure, which is the kernel's default, too.
     const LEAST: usize = 4096;
     match value {
-        None => tcp.congestion.name().to_owned(),
+        None => tcp.name_of("congestion").to_owned(),
         Some(Value::Octets(Octets(octets))) => format!("{LEAST} {0} {0}", 2 * octets),
         Some(Value::Flag(on)) => u8::from(on).to_string(),
         Some(other) => other.to_string(),

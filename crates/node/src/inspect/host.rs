@@ -6,6 +6,7 @@ use super::{microseconds, nanoseconds};
 use crate::atm::PathView;
 use crate::atm::nic::NicVcView;
 use crate::ip::neighbours::NeighbourView;
+use crate::ip::stack::ConnectionView;
 use crate::signalling::{CallInfo, Phase};
 use aerostat_proto::Instant;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
@@ -137,6 +138,38 @@ crate::rows! {
         pub dropped: u64 = seen.dropped,
         /// Seconds since a packet from it confirmed the entry.
         pub heard_s: Option<u64> = seen.heard.map(|heard| now.since(heard).as_secs()),
+    }
+
+    /// One row for each TCP connection of an embedded host.
+    pub struct TcpConnection: "tcp.connections" for (seen: &ConnectionView) {
+        /// Own address and port.
+        pub local: String = format!("{}:{}", seen.local.1, seen.local.0),
+        /// Address and port of the peer.
+        pub peer: String = format!("{}:{}", seen.remote.1, seen.remote.0),
+        /// State, as the standard names it.
+        pub state: String = seen.snapshot.state.to_string(),
+        /// State of loss recovery: `open`, `recovery` after a loss that acknowledgements told of, `loss` after a timer.
+        pub recovery: Name = seen.snapshot.phase.name().into(),
+        /// Congestion window, octets.
+        pub window_octets: u64 = seen.snapshot.window,
+        /// Slow-start threshold, octets; empty before the first loss.
+        pub threshold_octets: Option<u64> = seen.snapshot.threshold,
+        /// Octets under way.
+        pub flight_octets: u64 = seen.snapshot.flight,
+        /// Window that the peer offers, octets.
+        pub peer_window_octets: u64 = seen.snapshot.peer_window,
+        /// Octets of data in a full segment.
+        pub mss_octets: u64 = seen.snapshot.mss,
+        /// Smoothed round trip, µs.
+        pub round_trip_us: Option<u64> = seen.snapshot.round_trip.map(microseconds),
+        /// Retransmission timer, µs.
+        pub timer_us: u64 = microseconds(seen.snapshot.timer),
+        /// Segments sent.
+        pub segments_sent: u64 = seen.counters.segments_sent,
+        /// Segments sent again.
+        pub retransmissions: u64 = seen.counters.retransmissions,
+        /// Expired timers.
+        pub timeouts: u64 = seen.counters.timeouts,
     }
 
     /// One row for each neighbour that a router has resolved.

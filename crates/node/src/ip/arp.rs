@@ -1,10 +1,14 @@
 //! ARP packets, and their effect on an interface (RFC 826, RFC 5227).
 
 use super::neighbours::{Neighbours, Waiting};
-use super::packet::{Class, ETHERNET_HEADER, address, class, in_subnet};
+use super::packet::{self, Class, ETHERNET_HEADER, address, class, in_subnet, is_station};
 use aerostat_proto::Instant;
-use smoltcp::wire::{ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetProtocol};
 use std::net::Ipv4Addr;
+
+/// Types and lengths of the addresses: Ethernet and IPv4.
+const ETHERNET_AND_IPV4: [u8; 6] = [0, 1, 8, 0, 6, 4];
+const REQUEST: u8 = 1;
+const REPLY: u8 = 2;
 
 /// The addresses of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,37 +60,29 @@ struct Arp {
 
 /// Decodes a request or reply from a possible sender. The sender of a request may be without an IP address.
 fn parse(payload: &[u8]) -> Option<Arp> {
-    let packet = ArpPacket::new_checked(payload).ok()?;
-    let ArpRepr::EthernetIpv4 {
-        operation,
-        source_hardware_addr,
-        source_protocol_addr,
-        target_protocol_addr,
-        ..
-    } = ArpRepr::parse(&packet).ok()?
-    else {
-        return None;
+    let (head, rest) = payload.split_first_chunk::<8>()?;
+    let (sender_mac, rest) = rest.split_first_chunk::<6>()?;
+    let (sender, rest) = rest.split_first_chunk::<4>()?;
+    let target = rest.get(6..)?.first_chunk::<4>()?;
+    let is_request = match (head.first_chunk::<6>()?, head[7]) {
+        (&ETHERNET_AND_IPV4, REQUEST) if head[6] == 0 => true,
+        (&ETHERNET_AND_IPV4, REPLY) if head[6] == 0 => false,
+        _ => return None,
     };
-    let is_request = match operation {
-        ArpOperation::Request => true,
-        ArpOperation::Reply => false,
-        ArpOperation::Unknown(_) => return None,
-    };
-    let placed = class(source_protocol_addr) == Class::Unicast
-        || is_request && source_protocol_addr.is_unspecified();
-    let possible = placed && source_hardware_addr.is_unicast() && source_hardware_addr.0 != [0; 6];
-    possible.then_some(Arp {
+    let sender = Ipv4Addr::from(*sender);
+    let placed = class(sender) == Class::Unicast || is_request && sender.is_unspecified();
+    (placed && is_station(*sender_mac)).then_some(Arp {
         is_request,
-        sender: source_protocol_addr,
-        sender_mac: source_hardware_addr.0,
-        target: target_protocol_addr,
+        sender,
+        sender_mac: *sender_mac,
+        target: Ipv4Addr::from(*target),
     })
 }
 
 /// The frame of a request, by broadcast or to the address known so far.
 pub(super) fn request(own: Own, known: Option<[u8; 6]>, target: Ipv4Addr) -> Vec<u8> {
     frame(
-        ArpOperation::Request,
+        REQUEST,
         (own.mac, own.address),
         (known.unwrap_or([0; 6]), target),
         known,
@@ -95,29 +91,22 @@ pub(super) fn request(own: Own, known: Option<[u8; 6]>, target: Ipv4Addr) -> Vec
 
 /// The frame of a reply.
 fn reply(mac: [u8; 6], own: Ipv4Addr, to: [u8; 6], asker: Ipv4Addr) -> Vec<u8> {
-    frame(ArpOperation::Reply, (mac, own), (to, asker), Some(to))
+    frame(REPLY, (mac, own), (to, asker), Some(to))
 }
 
 fn frame(
-    operation: ArpOperation,
+    operation: u8,
     source: ([u8; 6], Ipv4Addr),
     target: ([u8; 6], Ipv4Addr),
     to: Option<[u8; 6]>,
 ) -> Vec<u8> {
-    let repr = ArpRepr::EthernetIpv4 {
-        operation,
-        source_hardware_addr: EthernetAddress(source.0),
-        source_protocol_addr: source.1,
-        target_hardware_addr: EthernetAddress(target.0),
-        target_protocol_addr: target.1,
-    };
-    let mut frame = vec![0; ETHERNET_HEADER + repr.buffer_len()];
-    address(
-        &mut frame,
-        to.unwrap_or([0xff; 6]),
-        source.0,
-        EthernetProtocol::Arp,
-    );
-    repr.emit(&mut ArpPacket::new_unchecked(&mut frame[ETHERNET_HEADER..]));
+    let mut frame = vec![0; ETHERNET_HEADER];
+    address(&mut frame, to.unwrap_or([0xff; 6]), source.0, packet::ARP);
+    frame.extend(ETHERNET_AND_IPV4);
+    frame.extend([0, operation]);
+    for (mac, address) in [source, target] {
+        frame.extend(mac);
+        frame.extend(address.octets());
+    }
     frame
 }

@@ -175,8 +175,6 @@ pub enum SocketEvent {
 /// Why a host's stack refused a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// The socket was full: earlier packets could not leave yet.
-    SocketFull,
     /// The payload has no room for the stamp, or the packet does not fit the MTU.
     Size,
     /// A host may not send to this destination address.
@@ -186,7 +184,6 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::SocketFull => "socket full",
             Self::Size => "size",
             Self::Address => "address",
         })

@@ -9,10 +9,10 @@
 //! **Bounds.** [`DATAGRAMS`] datagrams, of which the oldest gives way, for [`TIME`] each; [`PATHS`] paths, for [`LIFE`]
 //! each. What is given up is counted.
 
+use super::packet;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::fragments;
 use aerostat_wire::ipv4::{HEADER_LEN, Ipv4View};
-use smoltcp::wire::Ipv4Packet;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -84,11 +84,10 @@ impl Partial {
             packet.extend(piece);
         }
         let total = packet.len() as u16;
-        let mut header = Ipv4Packet::new_unchecked(&mut packet[..]);
-        header.set_total_len(total);
-        header.clear_flags();
-        header.set_frag_offset(0);
-        header.fill_checksum();
+        let header = packet.first_chunk_mut::<HEADER_LEN>()?;
+        header[2..4].copy_from_slice(&total.to_be_bytes());
+        header[6..8].fill(0);
+        packet::seal(&mut packet);
         Some(packet)
     }
 }
@@ -180,14 +179,16 @@ impl Fragments {
         if self.paths.is_empty() {
             return;
         }
-        let mut header = Ipv4Packet::new_unchecked(packet);
-        let known = self.paths.get(&header.dst_addr());
+        let Some(view) = Ipv4View::new(packet) else {
+            return;
+        };
+        let (total, known) = (view.total_len(), self.paths.get(&view.destination()));
         let Some((mtu, _)) = known.filter(|(_, until)| *until > now) else {
             return;
         };
-        if header.total_len() > *mtu && header.dont_frag() {
-            header.set_dont_frag(false);
-            header.fill_checksum();
+        if total > *mtu && packet::dont_fragment(packet) {
+            packet[6] &= !0x40;
+            packet::seal(packet);
             self.counters.permitted += 1;
         }
     }
@@ -203,20 +204,11 @@ mod tests {
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
     fn packet(ident: u16, payload: &[u8], df: bool) -> Vec<u8> {
-        let mut packet = vec![0; HEADER_LEN];
+        let mut packet = packet::begin((A, B), aerostat_wire::ipv4::UDP, 64, payload.len());
+        packet.drain(..packet::ETHERNET_HEADER);
         packet.extend(payload);
-        let total = packet.len() as u16;
-        let mut header = Ipv4Packet::new_unchecked(&mut packet[..]);
-        header.set_version(4);
-        header.set_header_len(20);
-        header.set_total_len(total);
-        header.set_ident(ident);
-        header.set_dont_frag(df);
-        header.set_hop_limit(64);
-        header.set_next_header(smoltcp::wire::IpProtocol::Udp);
-        header.set_src_addr(A);
-        header.set_dst_addr(B);
-        header.fill_checksum();
+        packet[6] = if df { 0x40 } else { 0 };
+        packet::number(&mut packet, ident);
         packet
     }
 
@@ -263,9 +255,8 @@ mod tests {
         ] {
             let mut sent = packet(2, &vec![0; payload], true);
             all.permit(&mut sent, Instant::from_secs(at));
-            let header = Ipv4Packet::new_unchecked(&sent[..]);
-            assert!(header.verify_checksum());
-            assert_eq!(header.dont_frag(), df, "{payload} at {at} s");
+            assert!(Ipv4View::new(&sent).is_some_and(|view| view.checksum_ok()));
+            assert_eq!(packet::dont_fragment(&sent), df, "{payload} at {at} s");
         }
         assert_eq!((all.counters.told, all.counters.permitted), (1, 2));
     }

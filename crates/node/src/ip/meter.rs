@@ -9,9 +9,10 @@
 
 use super::apps::{AppId, Offer};
 use super::books::{FlowIndex, Refusal, look};
+use super::packet::{self, Frame};
 use super::source_ports::SourcePorts;
 use aerostat_proto::Instant;
-use smoltcp::wire::{EthernetFrame, EthernetProtocol, Ipv4Packet};
+use aerostat_wire::ipv4::Ipv4View;
 use std::net::Ipv4Addr;
 
 /// The path of a packet.
@@ -212,20 +213,17 @@ impl Meter {
         if self.flows.is_empty() {
             return None;
         }
-        let frame = EthernetFrame::new_checked(frame).ok()?;
-        if frame.ethertype() != EthernetProtocol::Ipv4 {
-            return None;
-        }
-        let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
+        let frame = Frame::of(frame).filter(|frame| frame.kind == packet::IPV4)?;
+        let packet = Ipv4View::new(frame.payload)?;
         let own = if side == Side::Sent {
-            packet.src_addr()
+            packet.source()
         } else {
-            packet.dst_addr()
+            packet.destination()
         };
         if !self.addresses.contains(&own) {
             return None;
         }
-        let seen = look(frame.payload())?;
+        let seen = look(frame.payload)?;
         let side = match (side, seen.answer) {
             (side, false) => side,
             (Side::Received, true) => Side::Answered,

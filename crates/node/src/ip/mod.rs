@@ -14,6 +14,7 @@ pub mod clock;
 pub mod emodel;
 pub mod flow_stats;
 pub mod fragments;
+mod icmp;
 pub mod meter;
 pub mod neighbours;
 pub mod offload;

@@ -1,63 +1,56 @@
-//! An embedded IPv4 host: Ethernet interfaces, TCP, UDP and ICMP by smoltcp, and programs on top.
+//! An embedded IPv4 host: Ethernet interfaces, TCP, UDP and ICMP, and programs on top.
 //!
-//! **Objects.** [`Stack`] owns the smoltcp interface and sockets, the programs ([`super::apps`]) and the Ethernet side
-//! (`link`): routes, ARP and the packets that wait for it. smoltcp knows IP packets only. The node owns the stack,
-//! passes it the frames that reach the interface and sends the frames that it outputs. The stack answers ARP and ping
-//! by itself. Datagrams of its programs do not pass smoltcp (`udp.rs`).
+//! **Objects.** [`Stack`] owns the connections of TCP (`connections`), the ports of UDP, the programs ([`super::apps`])
+//! and the Ethernet side (`link`): routes, ARP and the packets that wait for it. The node owns the stack, passes it the
+//! frames that reach the interface and sends the frames that it outputs. The stack answers ARP and ping by itself.
 //!
-//! **Several interfaces.** smoltcp has one interface with the addresses of all, and the largest MTU of them. The route of
-//! a packet names the interface that sends it. Segments with SYN get the maximum segment size of their interface in
-//! both directions (`syn`), so TCP keeps to the MTU of each.
+//! **Several interfaces.** The route of a packet names the interface that sends it. A connection has segments for the
+//! MTU of the interface towards its peer.
 //!
-//! **Path of a packet.** Program → smoltcp → route (subnet, the host's routes, default router) → ARP → frame. A packet
-//! that the host drops on this path is output with its [`Place`]: `packets = frames of packets + looped + discarded +
-//! waiting` at all times. A packet to the host's own address returns to the host.
+//! **Path of a packet.** Program → TCP or UDP → route (subnet, the host's routes, default router) → ARP → frame. A
+//! packet that the host drops on this path is output with its [`Place`]: `packets = frames of packets + looped +
+//! discarded + waiting` at all times. A packet to the host's own address returns to the host.
 //!
-//! **Time.** smoltcp counts microseconds. Times are rounded down for smoltcp, so that its deadlines are always in the
-//! future. If smoltcp wants to be polled again at once although it was just polled, the stack waits for [`STALL_RETRY`]
-//! and counts the event, instead of spinning.
+//! **Order at one instant.** What has arrived goes to its connection and wakes its program; the program runs; then the
+//! connection makes segments, and what returns to the host arrives in turn. A host that talks to itself without end at
+//! one instant waits for [`STALL_RETRY`] after some rounds, and counts it.
 //!
-//! **Identification.** smoltcp sends every datagram with identification 0, which RFC 6864 allows for atomic datagrams.
-//! The stack numbers them as Linux does, so that a measurement can distinguish a segment from its retransmission.
+//! **Identification.** The stack numbers its packets as Linux does, so that a measurement can distinguish a segment
+//! from its retransmission. No packet may be fragmented, as RFC 1191 asks, until a path is known to be narrower.
 //!
-//! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC); see smoltcp for
-//! details. **Fragments**: see [`super::fragments`]; datagrams above the MTU of an interface are refused where they are
-//! made, and a tunnel below cuts what it has to. **Not implemented**: IPv6; [`super::tcp`] has the limits of TCP. **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are
-//! dropped.
+//! **Standards**: RFC 826, 791, 792, 768, 1122; those of TCP: [`aerostat_proto::tcp`]. **Fragments**: see
+//! [`super::fragments`]; datagrams above the MTU of an interface are refused where they are made, and a tunnel below
+//! cuts what it has to. **Not implemented**: IPv6; the limits of `docs/tcp.md`. **Deviations** of ARP from Linux: see
+//! [`super::neighbours`]; errors of ICMP are not limited by a rate. A program is not told that its packets are dropped.
 
-mod device;
+mod connections;
 mod link;
 mod programs;
-mod syn;
 
-pub use super::tcp::{AckDelay, Congestion, TcpOptions};
+pub use super::tcp::TcpOptions;
+pub(super) use connections::{ConnectionId, Connections, Socket};
+pub use connections::{ConnectionView, MAX_CONNECTIONS, MAX_ORPHANS, TcpCounters};
+pub(super) use link::Link;
 pub use link::Place;
 
 use super::apps::{App, AppCommand, AppId, AppKind, AppResult, AppSpec, Net, Offer};
 use super::clock::Clock;
 use super::fragments::{FragmentCounters, Fragments};
+use super::icmp::{self, Answer, Echo};
 use super::meter::FlowId;
 use super::neighbours::{ArpParams, NeighbourCounters, NeighbourView};
-use super::packet::ETHERNET_HEADER;
+use super::packet::{self, ETHERNET_HEADER, Frame};
 use super::random;
 use super::routes::StaticRoute;
-use super::tcp::{micros, set_clock, until_tick};
 use super::udp::{Datagram, Udp};
 use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
-use device::Queues;
-use link::{Link, LinkOutput};
+use aerostat_wire::ipv4::{ICMP, Ipv4View, TCP, UDP};
+use link::LinkOutput;
 use programs::Programs;
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
-use smoltcp::socket::{Socket, tcp};
-use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, IpEndpoint,
-    IpProtocol, Ipv4Cidr, Ipv4Packet, TcpPacket, UdpPacket,
-};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
-use syn::Syn;
 
-/// How long to wait when smoltcp wants to be polled again although it has no work.
+/// How long to wait when a host that talks to itself has not finished.
 pub const STALL_RETRY: Duration = Duration::from_millis(1);
 /// Limit of rounds at one instant in which programs and network are served alternately, besides one for each write that
 /// a send buffer holds.
@@ -83,9 +76,10 @@ pub struct StackConfig {
     pub neighbours: Vec<(Ipv4Addr, [u8; 6])>,
     /// Largest IP datagram, octets; 576–65521 (the limit of LANE is 18174, that of Classical IP is higher).
     pub mtu: usize,
-    /// Interfaces besides the first one, at most [`MAX_INTERFACES`] less one; a route's next hop is on the subnet of any.
+    /// Interfaces besides the first one, at most [`MAX_INTERFACES`] less one; a route's next hop is on the subnet of
+    /// any.
     pub further: Vec<StackInterface>,
-    /// Options of TCP sockets.
+    /// TCP of the host.
     pub tcp: TcpOptions,
     /// Earlier starts of the host: it selects the source ports of its connections.
     pub life: u32,
@@ -93,7 +87,7 @@ pub struct StackConfig {
     pub seed: u64,
 }
 
-/// Limit of interfaces of a host: so many addresses smoltcp is built for.
+/// Limit of interfaces of a host.
 pub const MAX_INTERFACES: usize = 8;
 
 /// An interface of a host.
@@ -206,25 +200,23 @@ pub struct StackCounters {
 /// An embedded host.
 pub struct Stack {
     config: StackConfig,
-    interface: Interface,
-    sockets: SocketSet<'static>,
-    queues: Queues,
     link: Link,
     apps: Programs,
+    tcp: Connections,
     udp: Udp,
+    /// The programs that send echo requests, by the identifier.
+    pings: BTreeMap<u16, AppId>,
+    /// Packets to be sent, with room for an Ethernet header in front.
+    sent: VecDeque<Vec<u8>>,
+    /// Programs that have work left once the network was served, or that have heard a reply.
+    again: BTreeSet<AppId>,
     /// The clock that everything here goes by.
     clock: Clock,
-    /// Sockets that their program has given up; they are removed once closed.
-    retired: Vec<SocketHandle>,
     output: VecDeque<StackOutput>,
     deadline: Option<Instant>,
     next_ident: u16,
     /// Fragments that wait for each other, and MTUs of paths.
     fragments: Fragments,
-    /// What changes in segments with SYN, by interface.
-    syn: Vec<Option<Syn>>,
-    /// The time of any tick of delayed acknowledgements.
-    phase: Duration,
     /// Writes of one program that the send buffer of a connection holds.
     writes: usize,
     counters: StackCounters,
@@ -235,36 +227,20 @@ impl Stack {
     ///
     /// # Errors
     /// If the addresses or the MTU are not valid.
-    pub fn new(config: StackConfig, now: Instant) -> Result<Self, Refused> {
+    pub fn new(config: StackConfig) -> Result<Self, Refused> {
         check(&config)?;
-        let link = Link::new(&config)?;
-        let most = config.most_mtu();
-        let mut queues = Queues::new(most);
-        let mut hardware = Config::new(HardwareAddress::Ip);
-        hardware.random_seed = random::derived_seed(config.seed, &config.name, "ip-stack");
-        let mut interface = Interface::new(hardware, &mut queues, to_smoltcp(now));
-        let mut fits = true;
-        for itf in config.interfaces() {
-            let cidr = IpCidr::Ipv4(Ipv4Cidr::new(itf.address, itf.prefix));
-            interface.update_ip_addrs(|table| fits &= table.push(cidr).is_ok());
-        }
-        debug_assert!(fits, "smoltcp has room for {MAX_INTERFACES} addresses");
-        let syn = config.interfaces();
-        let syn = syn.map(|itf| Syn::of(&config.tcp, (itf.mtu < most).then_some(itf.mtu)));
         Ok(Self {
             next_ident: hardware_ident(&config),
-            syn: syn.collect(),
-            phase: phase(&config),
             writes: 0,
+            link: Link::new(&config)?,
+            tcp: Connections::new(&config),
             config,
-            interface,
-            sockets: SocketSet::new(Vec::new()),
-            queues,
-            link,
             apps: Programs::default(),
             udp: Udp::default(),
+            pings: BTreeMap::new(),
+            sent: VecDeque::new(),
+            again: BTreeSet::new(),
             clock: Clock::default(),
-            retired: Vec::new(),
             output: VecDeque::new(),
             fragments: Fragments::default(),
             deadline: None,
@@ -310,8 +286,8 @@ impl Stack {
         self.fragments.counters
     }
 
-    /// Puts the fragments of a datagram together: takes a frame for this host, and gives a frame with a whole datagram, or
-    /// nothing while fragments are missing.
+    /// Puts the fragments of a datagram together: takes a frame for this host, and gives a frame with a whole datagram,
+    /// or nothing while fragments are missing.
     pub fn whole(&mut self, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         let is_fragment = frame.get(12..14) == Some(&[8, 0])
             && frame
@@ -353,20 +329,27 @@ impl Stack {
     /// unreachable, or data of a TCP connection that does not exist, which the stack answers with a reset.
     #[must_use]
     pub fn hears(&self, frame: &[u8]) -> bool {
-        match transport(frame) {
-            Some(Transport::Datagram { to }) => self.udp.is_open(to),
-            Some(Transport::Segment { from, to }) => {
-                let ends = Some((Some(from), to));
-                self.sockets.iter().any(|(_, socket)| match socket {
-                    Socket::Tcp(socket) => {
-                        let local = socket.local_endpoint();
-                        local.map(|local| (socket.remote_endpoint(), local.port)) == ends
-                    }
-                    _ => false,
-                })
-            }
-            None => true,
+        let frame = Frame::of(frame).filter(|frame| frame.kind == packet::IPV4);
+        let packet = frame.and_then(|frame| Ipv4View::new(frame.payload));
+        let Some((packet, (_, to))) = packet.and_then(|packet| Some((packet, packet.ports()?)))
+        else {
+            return true;
+        };
+        match packet.protocol() {
+            UDP => self.udp.is_open(to),
+            _ => self.tcp.knows(&packet),
         }
+    }
+
+    /// The connections of TCP, the oldest first.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionView> {
+        self.tcp.views()
+    }
+
+    /// The counters of TCP besides those of its connections.
+    #[must_use]
+    pub const fn tcp_counters(&self) -> TcpCounters {
+        self.tcp.counters
     }
 
     fn command(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
@@ -384,7 +367,7 @@ impl Stack {
                     ..
                 } = spec.kind
                 {
-                    let writes = self.config.tcp.send_buffer / octets.max(1);
+                    let writes = self.config.tcp.params.send.most / octets.max(1);
                     self.writes = self.writes.max(writes + 1);
                 }
                 // Senders go by the host's clock; receivers are there when the lab says so.
@@ -409,36 +392,30 @@ impl Stack {
         Ok(())
     }
 
-    /// Passes a packet to smoltcp, unless no host can have sent it: smoltcp asserts that it never answers to the
-    /// unspecified address.
+    /// Takes a frame, and passes its packet on unless no host can have sent it.
     fn accept(&mut self, interface: usize, bytes: &[u8], now: Instant) {
         self.counters.frames_in += 1;
         self.counters.octets_in += bytes.len() as u64;
-        let Ok(frame) = EthernetFrame::new_checked(bytes) else {
+        let Some(frame) = Frame::of(bytes) else {
             self.counters.malformed += 1;
             return;
         };
-        let to = frame.dst_addr();
         let own = self.link.mac(interface);
-        let good = match frame.ethertype() {
-            _ if !to.is_broadcast() && !to.is_multicast() && Some(to.0) != own => {
+        let good = match frame.kind {
+            _ if !packet::is_group(frame.to) && Some(frame.to) != own => {
                 self.counters.ignored += 1;
                 true
             }
-            EthernetProtocol::Arp => self.link.hear_arp(interface, frame.payload(), now),
-            EthernetProtocol::Ipv4 => {
-                let good = possible(frame.payload(), &self.config);
-                if good {
+            packet::ARP => self.link.hear_arp(interface, frame.payload, now),
+            packet::IPV4 => match possible(frame.payload, &self.config) {
+                Some(packet) => {
                     let own = |ip| self.config.interfaces().any(|itf| itf.address == ip);
-                    self.fragments.hear(frame.payload(), own, now);
-                    let mut bytes = bytes.to_vec();
-                    if let Some(syn) = self.syn.get(interface).copied().flatten() {
-                        syn.apply(&mut bytes[ETHERNET_HEADER..]);
-                    }
-                    self.deliver(bytes, now);
+                    self.fragments.hear(frame.payload, own, now);
+                    self.deliver(&packet, now);
+                    true
                 }
-                good
-            }
+                None => false,
+            },
             _ => {
                 self.counters.ignored += 1;
                 true
@@ -447,55 +424,74 @@ impl Stack {
         self.counters.malformed += u64::from(!good);
     }
 
-    /// Gives a packet with room for an Ethernet header in front to the program whose datagram it is, or to smoltcp.
-    fn deliver(&mut self, packet: Vec<u8>, now: Instant) {
-        let own = |to: Ipv4Addr| {
-            let mut interfaces = self.config.interfaces();
-            to.is_broadcast()
-                || interfaces.any(|itf| {
-                    let subnet = Ipv4Cidr::new(itf.address, itf.prefix);
-                    itf.address == to || subnet.broadcast() == Some(to)
-                })
-        };
-        let body = packet.get(ETHERNET_HEADER..).unwrap_or_default();
-        match self.udp.receive(body, own) {
-            Some(Datagram { to, from, payload }) => {
-                if let Some(payload) = payload {
-                    self.apps.hear(to, payload, from, now);
-                }
-            }
-            None => self.queues.received.push_back(packet),
+    /// Gives a packet to the program whose datagram or reply it is, or to TCP, or answers it.
+    fn deliver(&mut self, packet: &Ipv4View<'_>, now: Instant) {
+        let to = packet.destination();
+        let is_own = self.config.interfaces().any(|itf| itf.address == to);
+        let for_all = is_broadcast(to, &self.config);
+        let fragment = packet.more_fragments() || packet.fragment_offset() > 0;
+        if !(is_own || for_all) || fragment || !packet.checksum_ok() {
+            return;
         }
+        let reply = match packet.protocol() {
+            TCP if is_own => {
+                let mtu = self.link.mtu_towards(packet.source());
+                self.tcp.arrive(packet, mtu, now)
+            }
+            UDP => match self.udp.receive(packet.packet(), |_| true) {
+                Some(Datagram { to, from, payload }) => {
+                    if let Some(payload) = payload {
+                        self.apps.hear(to, payload, from, now);
+                    }
+                    None
+                }
+                None => complaint(packet, Answer::PortUnreachable, is_own),
+            },
+            ICMP => self.hear_icmp(packet, is_own, now),
+            TCP => None,
+            _ => complaint(packet, Answer::ProtocolUnreachable, is_own),
+        };
+        self.sent.extend(reply);
+    }
+
+    /// Answers an echo request, and gives a reply to the program that waits for it.
+    fn hear_icmp(&mut self, packet: &Ipv4View<'_>, is_own: bool, now: Instant) -> Option<Vec<u8>> {
+        let echo = Echo::of(packet)?;
+        if echo.is_request {
+            let from = if is_own {
+                packet.destination()
+            } else {
+                self.config.address
+            };
+            return icmp::echo_reply(packet, from);
+        }
+        let app = *self.pings.get(&echo.ident)?;
+        self.apps.hear_echo(app, &echo, packet.source(), now);
+        self.again.insert(app);
+        None
     }
 
     /// Serves network and programs until neither has work left at `now`.
     fn run(&mut self, now: Instant) {
-        let at = to_smoltcp(now);
         let mut settled = false;
         self.link.timeout(now);
-        if self.config.tcp.timestamps {
-            set_clock(now);
-        }
         for _ in 0..ROUNDS + self.writes {
-            self.set_ticks(now);
-            let changed = self.interface.poll(at, &mut self.queues, &mut self.sockets);
+            self.tcp.timeout(now);
+            self.run_apps(now);
+            self.tcp.segments(&mut self.sent);
             let looped = self.take_packets(now);
             self.take_frames();
-            let moved = self.run_apps(now) || looped;
-            if !moved && changed == PollResult::None {
+            if !looped && self.again.is_empty() && self.tcp.is_settled() {
                 settled = true;
                 break;
             }
         }
-        self.bury();
-        let network = self
-            .interface
-            .poll_at(at, &self.sockets)
-            .map(|at| Instant::from_nanos(u64::try_from(at.total_micros()).unwrap_or(0) * 1000));
-        let next = [network, self.apps.deadline(), self.link.deadline()]
-            .into_iter()
-            .flatten()
-            .min();
+        let deadlines = [
+            self.tcp.deadline(),
+            self.apps.deadline(),
+            self.link.deadline(),
+        ];
+        let next = deadlines.into_iter().flatten().min();
         self.deadline = match next {
             Some(at) if at > now && settled => Some(at),
             None if settled => None,
@@ -506,77 +502,54 @@ impl Stack {
         };
     }
 
-    /// With a clock of delayed acknowledgements: data that smoltcp reads now are acknowledged at the next tick.
-    fn set_ticks(&mut self, now: Instant) {
-        let AckDelay::Tick(tick) = self.config.tcp.ack_delay else {
-            return;
-        };
-        if self.queues.received.is_empty() {
-            return;
-        }
-        let delay = micros(until_tick(now, tick, self.phase));
-        for (_, socket) in self.sockets.iter_mut() {
-            if let Socket::Tcp(socket) = socket {
-                socket.set_ack_delay(Some(delay));
-            }
-        }
-    }
-
-    fn run_apps(&mut self, now: Instant) -> bool {
+    fn run_apps(&mut self, now: Instant) {
+        let mut news = self.tcp.take_woken();
+        news.append(&mut self.again);
         let mut offers = Vec::new();
         let mut net = Net {
-            interface: &mut self.interface,
-            sockets: &mut self.sockets,
+            app: AppId(0),
+            now,
+            link: &self.link,
+            tcp: &mut self.tcp,
             udp: &mut self.udp,
-            retired: &mut self.retired,
-            options: &self.config.tcp,
+            pings: &mut self.pings,
+            sent: &mut self.sent,
             offers: &mut offers,
         };
-        let mut moved = false;
-        for id in self.apps.to_run(now) {
+        for id in self.apps.to_run(news, now) {
+            net.app = id;
             let ran = self.apps.change(id, |app| {
                 let was_over = app.is_over();
-                let moved = app.run(&mut net, now);
-                (moved, (app.is_over() && !was_over).then(|| app.result()))
+                let again = app.run(&mut net, now);
+                (again, (app.is_over() && !was_over).then(|| app.result()))
             });
-            let Some((did, result)) = ran else { continue };
-            moved |= did;
+            let Some((again, result)) = ran else { continue };
+            if again {
+                self.again.insert(id);
+            }
             let offered = net.offers.drain(..);
             self.output
                 .extend(offered.map(|offer| StackOutput::Offered(id, offer)));
             let finished = result.map(|result| StackOutput::Finished(id, result));
             self.output.extend(finished);
-            let sent = std::iter::from_fn(|| net.udp.take_sent());
-            self.queues.sent.extend(sent);
         }
-        moved
     }
 
-    /// Removes sockets that were given up and have closed.
-    fn bury(&mut self) {
-        let sockets = &mut self.sockets;
-        self.retired.retain(|&handle| {
-            let open = sockets.get::<tcp::Socket<'_>>(handle).state() != tcp::State::Closed;
-            if !open {
-                sockets.remove(handle);
-            }
-            open
-        });
-    }
-
-    /// Hands smoltcp's packets to the Ethernet side; true if some of them returned to this host.
+    /// Hands packets to the Ethernet side; true if some of them returned to this host.
     fn take_packets(&mut self, now: Instant) -> bool {
         let mut looped = false;
-        while let Some(mut frame) = self.queues.sent.pop_front() {
-            if let Some(syn) = self.syn_towards(&frame) {
-                syn.apply(&mut frame[ETHERNET_HEADER..]);
-            }
-            self.number(&mut frame);
-            self.fragments.permit(&mut frame[ETHERNET_HEADER..], now);
+        for mut frame in std::mem::take(&mut self.sent) {
+            let packet = &mut frame[ETHERNET_HEADER..];
+            packet[6] |= 0x40;
+            packet::number(packet, self.next_ident);
+            self.next_ident = self.next_ident.wrapping_add(1);
+            self.fragments.permit(packet, now);
             self.counters.packets += 1;
             if let Some(own) = self.link.send(frame, now) {
                 self.counters.looped += 1;
-                self.deliver(own, now);
+                if let Some(packet) = packet::view(&own) {
+                    self.deliver(&packet, now);
+                }
                 looped = true;
             }
         }
@@ -601,23 +574,6 @@ impl Stack {
                 LinkOutput::Trace(trace) => StackOutput::Trace(trace),
             });
         }
-    }
-
-    /// What changes in a segment with SYN that this host made: as its interface says.
-    fn syn_towards(&self, frame: &[u8]) -> Option<Syn> {
-        let interface = match self.syn.len() {
-            1 => 0,
-            _ => self.link.interface_of(frame)?,
-        };
-        self.syn.get(interface).copied().flatten()
-    }
-
-    /// Gives an IPv4 datagram its identification.
-    fn number(&mut self, frame: &mut [u8]) {
-        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
-        packet.set_ident(self.next_ident);
-        packet.fill_checksum();
-        self.next_ident = self.next_ident.wrapping_add(1);
     }
 }
 
@@ -657,7 +613,7 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
         return Err(Refused("a host has at most 8 interfaces"));
     }
     for itf in config.interfaces() {
-        if !EthernetAddress(itf.mac).is_unicast() || itf.mac == [0; 6] {
+        if !packet::is_station(itf.mac) {
             return Err(Refused("the hardware address of a host is unicast"));
         }
         if itf.prefix > 32 {
@@ -670,72 +626,53 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
             return Err(Refused("the MTU is between 576 and 65521 octets"));
         }
     }
-    if config.tcp.receive_buffer == 0 || config.tcp.send_buffer == 0 {
+    let params = &config.tcp.params;
+    let buffers = [
+        params.receive.buffer,
+        params.receive.most,
+        params.send.buffer,
+        params.send.most,
+    ];
+    if buffers.contains(&0) {
         return Err(Refused("a TCP buffer holds at least one octet"));
     }
-    if config.tcp.receive_buffer > 1 << 30 || config.tcp.send_buffer > 1 << 30 {
+    if buffers.iter().any(|size| *size > 1 << 30) {
         return Err(Refused("a TCP buffer holds at most 1 GiB"));
     }
-    if config.tcp.mss.is_some_and(|mss| mss < 48) {
+    if params.mss < 48 {
         return Err(Refused("a TCP segment holds at least 48 octets"));
     }
     Ok(())
-}
-
-/// The receiving socket of a packet.
-enum Transport {
-    Datagram { to: u16 },
-    Segment { from: IpEndpoint, to: u16 },
-}
-
-/// The ports of the packet in an Ethernet frame, if the frame contains a UDP datagram or a TCP segment.
-fn transport(frame: &[u8]) -> Option<Transport> {
-    let frame = EthernetFrame::new_checked(frame).ok()?;
-    let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
-    let payload = packet.payload();
-    match packet.next_header() {
-        IpProtocol::Udp => {
-            let to = UdpPacket::new_checked(payload).ok()?.dst_port();
-            Some(Transport::Datagram { to })
-        }
-        IpProtocol::Tcp => {
-            let segment = TcpPacket::new_checked(payload).ok()?;
-            let from = IpEndpoint::new(packet.src_addr().into(), segment.src_port());
-            let to = segment.dst_port();
-            Some(Transport::Segment { from, to })
-        }
-        _ => None,
-    }
 }
 
 fn is_unicast(address: Ipv4Addr) -> bool {
     !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast()
 }
 
-/// The phase of the host's clock of delayed acknowledgements. All hosts with one phase would acknowledge together.
-fn phase(config: &StackConfig) -> Duration {
-    match config.tcp.ack_delay {
-        AckDelay::Tick(tick) => {
-            let any = random::derived_seed(config.seed, &config.name, "ack-tick");
-            let tick = u64::try_from(tick.as_micros()).unwrap_or(u64::MAX);
-            Duration::from_micros(any % tick.max(1))
-        }
-        AckDelay::Never | AckDelay::After(_) => Duration::ZERO,
-    }
-}
-
 fn hardware_ident(config: &StackConfig) -> u16 {
     random::derived_seed(config.seed, &config.name, "ip-ident") as u16
 }
 
-/// True if another host can have sent this packet to this one.
-fn possible(packet: &[u8], own: &StackConfig) -> bool {
-    Ipv4Packet::new_checked(packet).is_ok_and(|packet| {
-        let source = packet.src_addr();
-        is_unicast(source) && own.interfaces().all(|itf| itf.address != source)
-    })
+/// The packet, if another host can have sent it to this one.
+fn possible<'a>(packet: &'a [u8], own: &StackConfig) -> Option<Ipv4View<'a>> {
+    let packet = Ipv4View::new(packet)?;
+    let source = packet.source();
+    let other = is_unicast(source) && own.interfaces().all(|itf| itf.address != source);
+    other.then_some(packet)
 }
 
-fn to_smoltcp(now: Instant) -> smoltcp::time::Instant {
-    smoltcp::time::Instant::from_micros(i64::try_from(now.as_nanos() / 1000).unwrap_or(i64::MAX))
+/// True for the limited broadcast and that of a subnet of the host.
+fn is_broadcast(to: Ipv4Addr, own: &StackConfig) -> bool {
+    let of_subnet = |itf: StackInterface| {
+        // RFC 3021: a subnet of two addresses has no broadcast.
+        let hosts = !packet::mask(itf.prefix);
+        itf.prefix < 31 && to.to_bits() == itf.address.to_bits() | hosts
+    };
+    to.is_broadcast() || own.interfaces().any(of_subnet)
+}
+
+/// An error about a packet to an address of the host's own, unless none may be sent.
+fn complaint(packet: &Ipv4View<'_>, answer: Answer, is_own: bool) -> Option<Vec<u8>> {
+    let may = is_own && icmp::may_complain(packet);
+    may.then(|| icmp::error(packet, answer, packet.destination()))
 }

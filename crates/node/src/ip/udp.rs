@@ -1,17 +1,16 @@
 //! UDP of an embedded host: the ports that its programs have opened, and the datagrams of these programs.
 //!
-//! Datagrams do not pass smoltcp, whose sockets have buffers in both directions and are all looked at for each packet: a
-//! host has thousands of programs that send or receive datagrams. Here a datagram goes from its program to the Ethernet
-//! side at once, and one that arrives finds its program by its port. A datagram for a port that no program has opened
-//! goes to smoltcp, which answers with ICMP port unreachable.
+//! A host has thousands of programs that send or receive datagrams. A datagram goes from its program to the Ethernet
+//! side at once, and one that arrives finds its program by its port. The host answers a datagram for a port that no
+//! program has opened with ICMP port unreachable.
 //!
 //! **Standards**: RFC 768; RFC 1122 §4.1.3.4 (a datagram with a wrong checksum is dropped in silence).
 
 use super::apps::AppId;
-use super::packet::ETHERNET_HEADER;
-use smoltcp::phy::ChecksumCapabilities;
-use smoltcp::wire::{IpAddress, IpEndpoint, IpProtocol, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr};
-use std::collections::{BTreeMap, VecDeque};
+use super::packet;
+use aerostat_wire::ipv4::{Ipv4View, UDP};
+use aerostat_wire::nhrp::internet_checksum;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// Octets of a UDP header.
@@ -19,13 +18,11 @@ const UDP_HEADER: usize = 8;
 /// Time to live of datagrams (RFC 1700).
 const TIME_TO_LIVE: u8 = 64;
 
-/// The open ports, and datagrams that wait to be taken.
+/// The open ports.
 #[derive(Debug, Default)]
 pub(super) struct Udp {
     /// The programs of each port in the order in which they have opened it: the first one gets the datagrams.
     ports: BTreeMap<u16, Vec<AppId>>,
-    /// Packets with room for an Ethernet header in front. The owner takes them after each run of a program.
-    sent: VecDeque<Vec<u8>>,
 }
 
 /// A datagram that has arrived.
@@ -33,7 +30,7 @@ pub(super) struct Datagram<'a> {
     /// The program that gets it.
     pub(super) to: AppId,
     /// Address and port of the sender.
-    pub(super) from: IpEndpoint,
+    pub(super) from: (Ipv4Addr, u16),
     /// `None` if the checksum is wrong.
     pub(super) payload: Option<&'a [u8]>,
 }
@@ -59,43 +56,6 @@ impl Udp {
         self.ports.contains_key(&port)
     }
 
-    /// Sends a datagram.
-    pub(super) fn send(&mut self, from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) {
-        let checksums = ChecksumCapabilities::default();
-        let udp = UdpRepr {
-            src_port: from.1,
-            dst_port: to.1,
-        };
-        let ip = Ipv4Repr {
-            src_addr: from.0,
-            dst_addr: to.0,
-            next_header: IpProtocol::Udp,
-            payload_len: UDP_HEADER + payload.len(),
-            hop_limit: TIME_TO_LIVE,
-        };
-        let start = ETHERNET_HEADER + ip.buffer_len();
-        let mut packet = vec![0; start + UDP_HEADER + payload.len()];
-        // The checksum of the IP header follows with the identification.
-        ip.emit(
-            &mut Ipv4Packet::new_unchecked(&mut packet[ETHERNET_HEADER..]),
-            &ChecksumCapabilities::ignored(),
-        );
-        udp.emit(
-            &mut UdpPacket::new_unchecked(&mut packet[start..]),
-            &IpAddress::Ipv4(from.0),
-            &IpAddress::Ipv4(to.0),
-            payload.len(),
-            |place| place.copy_from_slice(payload),
-            &checksums,
-        );
-        self.sent.push_back(packet);
-    }
-
-    /// The next packet to be sent.
-    pub(super) fn take_sent(&mut self) -> Option<Vec<u8>> {
-        self.sent.pop_front()
-    }
-
     /// The datagram in a whole IP packet for this host, if its port is open. `own` tells whether the destination is an
     /// address of the host or a broadcast address.
     pub(super) fn receive<'a>(
@@ -103,46 +63,69 @@ impl Udp {
         packet: &'a [u8],
         own: impl FnOnce(Ipv4Addr) -> bool,
     ) -> Option<Datagram<'a>> {
-        let ip = Ipv4Packet::new_checked(packet).ok()?;
-        let whole = !ip.more_frags() && ip.frag_offset() == 0;
-        if ip.next_header() != IpProtocol::Udp || !whole || !own(ip.dst_addr()) {
+        let ip = Ipv4View::new(packet)?;
+        let whole = !ip.more_fragments() && ip.fragment_offset() == 0;
+        if ip.protocol() != UDP || !whole || !own(ip.destination()) || !ip.checksum_ok() {
             return None;
         }
-        if !ip.verify_checksum() {
-            return None;
-        }
-        let (source, destination) = (ip.src_addr(), ip.dst_addr());
-        let start = usize::from(ip.header_len());
-        let udp = packet.get(start..usize::from(ip.total_len()))?;
-        let udp = UdpPacket::new_checked(udp).ok()?;
-        let to = *self.ports.get(&udp.dst_port())?.first()?;
-        let ends = [source, destination].map(IpAddress::Ipv4);
-        let checksums = ChecksumCapabilities::default();
-        let good = UdpRepr::parse(&udp, &ends[0], &ends[1], &checksums).is_ok();
-        let from = IpEndpoint::new(ends[0], udp.src_port());
-        let length = usize::from(udp.len());
-        let payload = packet.get(start + UDP_HEADER..start + length);
+        let udp = ip.packet().get(ip.header_len()..)?;
+        let [a, b, c, d, e, f, g, h] = *udp.first_chunk::<UDP_HEADER>()?;
+        let udp = udp.get(..u16::from_be_bytes([e, f]).into())?;
+        let to = *self.ports.get(&u16::from_be_bytes([c, d]))?.first()?;
+        // A datagram may have no checksum.
+        let good = (g, h) == (0, 0) || checksum(udp, ip.source(), ip.destination()) == 0;
         Some(Datagram {
             to,
-            from,
-            payload: payload.filter(|_| good),
+            from: (ip.source(), u16::from_be_bytes([a, b])),
+            payload: udp.get(UDP_HEADER..).filter(|_| good),
         })
     }
+}
+
+/// The packet of a datagram, with room for an Ethernet header in front.
+pub(super) fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
+    let length = UDP_HEADER + payload.len();
+    let mut packet = packet::begin((from.0, to.0), UDP, TIME_TO_LIVE, length);
+    let start = packet.len();
+    packet.extend(from.1.to_be_bytes());
+    packet.extend(to.1.to_be_bytes());
+    // Payloads are limited where they are made.
+    packet.extend(u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes());
+    packet.extend([0, 0]);
+    packet.extend(payload);
+    let sum = match checksum(packet.get(start..).unwrap_or_default(), from.0, to.0) {
+        // 0 would say that the datagram has no checksum.
+        0 => u16::MAX,
+        sum => sum,
+    };
+    if let Some(place) = packet.get_mut(start + 6..start + 8) {
+        place.copy_from_slice(&sum.to_be_bytes());
+    }
+    packet
+}
+
+/// The checksum of a datagram between two addresses; 0 for one that has a right checksum.
+fn checksum(datagram: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> u16 {
+    let [a, b] = [from, to].map(|address| address.octets());
+    let length = (datagram.len() as u16).to_be_bytes();
+    let pseudo = [&a[..], &b, &[0, UDP], &length].concat();
+    let sums = [&pseudo, datagram].map(|part| u32::from(!internet_checksum(part)));
+    let sum = sums[0] + sums[1];
+    !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ip::packet::ETHERNET_HEADER;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
     fn packet(payload: &[u8]) -> Vec<u8> {
-        let mut udp = Udp::default();
-        udp.send((A, 40_001), (B, 5001), payload);
-        let mut packet = udp.take_sent().expect("a packet");
+        let mut packet = datagram((A, 40_001), (B, 5001), payload);
         packet.drain(..ETHERNET_HEADER);
-        Ipv4Packet::new_unchecked(&mut packet[..]).fill_checksum();
+        packet::seal(&mut packet);
         packet
     }
 
@@ -182,7 +165,7 @@ mod tests {
         udp.open(5001, AppId(3));
         let found = udp.receive(&packet, |to| to == B).expect("open");
         assert_eq!((found.to, found.payload), (AppId(7), Some(&b"abc"[..])));
-        assert_eq!(found.from, IpEndpoint::new(A.into(), 40_001));
+        assert_eq!(found.from, (A, 40_001));
         assert!(udp.receive(&packet, |_| false).is_none(), "of another host");
         let mut damaged = packet.clone();
         damaged[29] ^= 1;

@@ -372,6 +372,16 @@ impl Tcp {
         self.now = now;
         self.rx.read(most, now)
     }
+    /// Octets that were written and are not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
+        self.tx.queued()
+    }
+    /// News for the program, apart from segments: an owner takes all news, lets its program run, and asks for segments
+    /// then ([`Machine::poll_output`]), so that they offer the window after the program has read.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
     /// True if everything that was written is acknowledged.
     #[must_use]
     pub fn is_drained(&self) -> bool {
@@ -624,7 +634,7 @@ impl Tcp {
 
     fn expired(&mut self, timer: Timer) {
         match timer {
-            Timer::Handshake if self.syn_sent > self.config.params.timers.syn_retries => {
+            Timer::Handshake if self.syn_sent > self.config.params.timers.syn_most() => {
                 self.fail(Failure::TimedOut);
             }
             Timer::Handshake => {
@@ -695,7 +705,7 @@ impl Machine for Tcp {
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(event) = self.poll_event() {
             return Some(Output::Event(event));
         }
         if let Some(reply) = self.replies.pop_front() {

@@ -273,9 +273,9 @@ pub struct TimerParams {
     pub one_measurement: bool,
     /// Timers without an answer before the connection fails.
     pub retries: u32,
-    /// The same for SYN.
+    /// The same for SYN, once its timer doubles.
     pub syn_retries: u32,
-    /// Repetitions of SYN before its timer begins to double. Source: Linux 6.5 `tcp_syn_linear_timeouts`.
+    /// Further repetitions of SYN before its timer begins to double. Source: Linux 6.5 `tcp_syn_linear_timeouts`.
     pub syn_linear: u32,
     /// Least and largest time between probes of a zero window; `None`: as the retransmission timer.
     pub persist: Option<(Duration, Duration)>,
@@ -288,6 +288,14 @@ pub struct TimerParams {
     /// Probes of an idle connection: time until the first one, time between two, and their number before the connection
     /// fails.
     pub keep_alive: Option<(Duration, Duration, u32)>,
+}
+
+impl TimerParams {
+    /// Repetitions of SYN before the connection fails. Source: Linux 6.5 `tcp_write_timeout`, which adds both.
+    #[must_use]
+    pub const fn syn_most(&self) -> u32 {
+        self.syn_retries.saturating_add(self.syn_linear)
+    }
 }
 
 /// A TCP.

@@ -44,6 +44,18 @@ pub enum Phase {
     Loss,
 }
 
+impl Phase {
+    /// The name in tables: `open`, `recovery` or `loss`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Recovery => "recovery",
+            Self::Loss => "loss",
+        }
+    }
+}
+
 /// Proportional rate reduction. Source: RFC 6937 §3.
 #[derive(Clone, Copy, Debug, Default)]
 struct Prr {
@@ -172,7 +184,7 @@ impl Sender {
         self.una = self.una.max(ack.una);
         let sample = self.measure(ack, &acked, advanced, now);
         if acked.delivered > 0 {
-            self.note_delivery(&acked, now);
+            self.note_delivery(&acked, ack.echo, now);
         }
         if advanced {
             self.expired = 0;
@@ -263,18 +275,22 @@ impl Sender {
     }
 
     /// Notes what has arrived for the order of transmissions. Source: RFC 8985 §6.2 steps 1 to 3.
-    fn note_delivery(&mut self, acked: &Acked, now: Instant) {
+    ///
+    /// The acknowledgement of data that was sent again may be for its first transmission. To take that for a short
+    /// round trip would make all that is under way late, and each repetition of it the cause of a further one. Time
+    /// stamps tell the two apart, unless there is a hole before the data: then they are of what came before the hole.
+    fn note_delivery(&mut self, acked: &Acked, echo: Option<u32>, now: Instant) {
         let rack = &mut self.repair.rack;
         rack.reordered |= acked.reordered;
         let Some((at, end, again)) = acked.newest else {
             return;
         };
         let round_trip = now.since(at);
-        let ambiguous = again > 0
-            && self
-                .estimator
-                .least()
-                .is_some_and(|least| round_trip < least);
+        let older = echo.filter(|_| self.stamped && end <= self.una);
+        let older = older
+            .is_some_and(|echo| self.stamps.value(at).wrapping_sub(echo).wrapping_sub(1) < 1 << 31);
+        let short = (self.estimator.least()).is_some_and(|least| round_trip < least);
+        let ambiguous = again > 0 && (older || short);
         if !ambiguous && rack.at.is_none_or(|known| known < (at, end)) {
             rack.at = Some((at, end));
             rack.round_trip = round_trip;

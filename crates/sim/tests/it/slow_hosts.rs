@@ -87,8 +87,8 @@ fn datagrams_go_through_at_the_rate_of_the_slower_cpu_whatever_their_size() {
 #[test]
 fn tcp_has_the_throughput_of_the_slower_cpu_with_an_acknowledgement_for_two_segments() {
     let text = pair(
-        "cpu: { send: 50us + 20ns/octet, ack: 30us }, tcp: { congestion: reno }",
-        "cpu: { receive: 80us + 40ns/octet, ack: 30us }, tcp: { congestion: reno }",
+        "cpu: { send: 50us + 20ns/octet, ack: 30us }, tcp: { profile: reno, buffer: 65535 }",
+        "cpu: { receive: 80us + 40ns/octet, ack: 30us }, tcp: { profile: reno, buffer: 65535 }",
         "kind: tcp, duration: 4s",
     );
     let (lab, report) = run(&text);

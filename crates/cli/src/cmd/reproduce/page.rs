@@ -538,9 +538,9 @@ mod tests {
         let found = reason("sara/1", "1 segments").unwrap();
         assert!(found.starts_with("sara/1, 1 segment"), "{found}");
         assert!(
-            reason("sara/2", "3 segments")
+            reason("thesis/controls", "LANE without costs")
                 .unwrap()
-                .starts_with("sara/2, 3 segments")
+                .starts_with("thesis/controls, LANE without costs")
         );
         assert_eq!(reason("no/1", "row"), None);
     }

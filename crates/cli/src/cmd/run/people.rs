@@ -142,7 +142,7 @@ fn significant(value: f64, decimals: i32) -> f64 {
     rounded(value, decimals.max(needed.min(9)))
 }
 
-/// Places where packets were lost or refused, in words: `link a-s1: cell lost 12, refused (socket full) 3`.
+/// Places where packets were lost or refused, in words: `link a-s1: cell lost 12, refused (size) 3`.
 fn places(lab: &Lab, path: &PathReport) -> Option<String> {
     let lost = lab.lost_by(path).into_iter();
     let lost = lost.map(|(place, packets)| format!("{place} {packets}"));

@@ -3,14 +3,15 @@
 use super::caller::{Caller, ConnectionEvent};
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
+use crate::ip::stack::Socket;
+use crate::ip::tcp::State;
 use aerostat_proto::{Duration, Instant};
-use smoltcp::socket::tcp;
 
 /// How long a source that has sent everything waits for the last acknowledgement.
 const LINGER: Duration = Duration::from_secs(10);
 /// Length after which the contents repeat. It is prime, so that a lost or repeated segment is noticed.
 const PERIOD: usize = 251;
-/// Octets of the table of contents; longer slices of the socket are cut to this length.
+/// Octets of the table of contents, and of what is written or read at once.
 const CHUNK: usize = 16 * 1024;
 
 /// Results of a bulk source.
@@ -109,35 +110,33 @@ impl Source {
             .map_or(u64::MAX, |limit| limit - self.before - self.written)
     }
 
-    /// Fills the socket, or makes one write; true if any octets were written.
-    fn fill(&mut self, socket: &mut tcp::Socket<'static>) -> bool {
+    /// Fills the socket, or makes one write; true if there is a further write that waits for the network only.
+    fn fill(&mut self, socket: &mut Socket<'_>) -> bool {
         let before = self.written;
         if let (Some(write), 0) = (self.write, self.unfinished) {
             self.unfinished = write;
         }
-        while socket.can_send() {
+        while socket.room() > 0 {
             let most = match self.write {
                 Some(_) => self.unfinished.min(CHUNK),
                 None => CHUNK,
             };
             let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(most);
-            let sent = socket
-                .send_slice(self.contents.at(self.written, len))
-                .unwrap_or(0);
+            let sent = socket.write(self.contents.at(self.written, len));
             if sent == 0 {
                 break;
             }
             self.written += sent as u64;
             self.unfinished = self.unfinished.saturating_sub(sent);
         }
-        self.written > before
+        self.write.is_some() && self.written > before && socket.room() > 0
     }
 
     /// Records the octets acknowledged so far.
-    fn note(&mut self, socket: &tcp::Socket<'static>, now: Instant) {
+    fn note(&mut self, socket: &Socket<'_>, now: Instant) {
         // A closed socket has an empty queue whether or not its contents arrived, so the last figure is kept.
-        if socket.state() != tcp::State::Closed {
-            let acknowledged = self.before + self.written - socket.send_queue() as u64;
+        if socket.state() != State::Closed {
+            let acknowledged = self.before + self.written - socket.unacknowledged() as u64;
             if acknowledged > self.result.octets {
                 self.result.octets = acknowledged;
                 self.last_progress = now;
@@ -178,7 +177,7 @@ impl Program for Source {
             return false;
         }
         if let Some(socket) = self.caller.socket(net) {
-            self.note(socket, now);
+            self.note(&socket, now);
         }
         let ended = end.is_some_and(|end| now >= end);
         match self.caller.look(net, now) {
@@ -202,25 +201,24 @@ impl Program for Source {
             ConnectionEvent::Waiting => return false,
             ConnectionEvent::Same => {}
         }
-        let Some(socket) = self.caller.socket(net) else {
+        let Some(mut socket) = self.caller.socket(net) else {
             return false;
         };
-        let mut moved = false;
+        let mut again = false;
         if self.phase == Phase::Sending {
             if !ended {
-                moved = self.fill(socket);
+                again = self.fill(&mut socket);
             }
             if ended || self.left() == 0 {
                 socket.close();
                 self.phase = Phase::Draining;
                 self.give_up = Some(now + LINGER);
-                moved = true;
             }
         }
         if self.phase == Phase::Draining {
             // Our FIN is acknowledged, and so is all data before it.
             let state = socket.state();
-            let through = matches!(state, tcp::State::FinWait2 | tcp::State::TimeWait);
+            let through = matches!(state, State::FinWait2 | State::TimeWait);
             let late = self.give_up.is_some_and(|at| now >= at);
             if through {
                 self.finish(net, false);
@@ -228,7 +226,7 @@ impl Program for Source {
                 self.finish(net, self.result.octets < self.before + self.written);
             }
         }
-        moved
+        again
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -293,39 +291,34 @@ impl Sink {
 
 impl Program for Sink {
     fn open(&mut self, net: &mut Net<'_>, _: Instant) {
-        self.listener.accept(net);
+        self.listener.open(net);
     }
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, _: Option<Instant>) -> bool {
-        let mut moved = self.listener.accept(net);
         let Self {
             listener,
             contents,
             result,
             ..
         } = self;
-        moved |= listener.serve(net, |socket, offset| {
+        listener.serve(net, |socket, offset| {
             let before = *offset;
-            while socket.can_recv() {
-                let taken = socket.recv(|data| {
-                    let expected = contents.at(*offset, data.len());
-                    let data = &data[..expected.len()];
-                    if data != expected {
-                        let differ = data.iter().zip(expected).filter(|(a, b)| a != b).count();
-                        result.wrong += differ as u64;
-                    }
-                    (data.len(), data.len())
-                });
-                *offset += taken.unwrap_or(0) as u64;
+            while socket.unread() > 0 {
+                let data = socket.read(CHUNK);
+                let expected = contents.at(*offset, data.len());
+                if data != expected {
+                    let differ = data.iter().zip(expected).filter(|(a, b)| a != b).count();
+                    result.wrong += differ as u64;
+                }
+                *offset += data.len() as u64;
             }
             if *offset > before {
                 result.octets += *offset - before;
                 result.first.get_or_insert(now);
                 result.last = Some(now);
             }
-            *offset > before
         });
-        moved
+        false
     }
 
     fn deadline(&self) -> Option<Instant> {

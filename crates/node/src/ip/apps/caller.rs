@@ -1,16 +1,17 @@
 //! The calling side of TCP: one connection at a time, and the next one if the connection ends too early.
 //!
 //! A connection that was established and then ends (the peer's host restarted and reset it, or nothing was acknowledged
-//! for [`super::TCP_TIMEOUT`]) is followed by another one at once. An attempt that fails is followed by the next one
-//! after [`RETRY`]. If a host refuses an attempt, the attempt fails at once; if nobody answers, the stack repeats the
-//! SYN at growing distances, and the attempt fails after [`super::TCP_TIMEOUT`]. A program whose first connection is
-//! refused gives up, because nobody listens there.
+//! for as long as the host's TCP waits) is followed by another one at once. An attempt that fails is followed by the
+//! next one after [`RETRY`]. If a host refuses an attempt, the attempt fails at once; if no host answers, TCP repeats
+//! the SYN at growing distances, as often as the host's TCP does. A program whose first connection is refused gives up,
+//! because no program listens there.
 
 use super::Net;
 use crate::ip::source_ports::SourcePorts;
+use crate::ip::stack::{ConnectionId, Socket};
+use crate::ip::tcp::State;
+use aerostat_proto::tcp::Failure;
 use aerostat_proto::{Duration, Instant};
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp::{Socket, State};
 use std::net::Ipv4Addr;
 
 /// Time from an attempt that failed to the next one.
@@ -23,7 +24,7 @@ pub(super) struct Caller {
     /// Earlier starts of the host.
     life: u32,
     nagle: bool,
-    handle: Option<SocketHandle>,
+    id: Option<ConnectionId>,
     /// True if the current connection has been established.
     up: bool,
     /// Attempts to connect so far.
@@ -34,7 +35,7 @@ pub(super) struct Caller {
     pub(super) connections: u64,
 }
 
-/// What has happened to the connection.
+/// Event of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionEvent {
     /// There is no connection yet, or the next attempt has its time.
@@ -56,7 +57,7 @@ impl Caller {
             ports,
             life,
             nagle,
-            handle: None,
+            id: None,
             up: false,
             attempts: 0,
             again: None,
@@ -73,26 +74,23 @@ impl Caller {
     pub(super) fn look(&mut self, net: &mut Net<'_>, now: Instant) -> ConnectionEvent {
         if self.again.is_some_and(|at| at <= now) {
             self.again = None;
-            self.connect(net);
+            let port = self.ports.of(self.life, self.attempts);
+            self.attempts = self.attempts.wrapping_add(1);
+            self.id = net.connect(port, self.remote, self.nagle);
+            if self.id.is_none() {
+                return self.ended(net, now, false);
+            }
         }
-        let Some(handle) = self.handle else {
+        let Some(socket) = self.socket(net) else {
             return ConnectionEvent::Waiting;
         };
-        let socket = net.tcp_at(handle);
         match socket.state() {
             State::Closed => {
-                let first = self.connections == 0;
-                // A connection that ends is replaced at once, an attempt that failed after a while.
-                let pause = if self.up { Duration::ZERO } else { RETRY };
-                self.give_up(net);
-                if first {
-                    return ConnectionEvent::Refused;
-                }
-                self.again = Some(now + pause);
-                ConnectionEvent::Lost
+                let silent = socket.failure == Some(Failure::TimedOut);
+                self.ended(net, now, !silent)
             }
             _ if self.up => ConnectionEvent::Same,
-            _ if socket.may_send() => {
+            _ if socket.is_up() => {
                 self.up = true;
                 self.connections += 1;
                 ConnectionEvent::New
@@ -101,20 +99,21 @@ impl Caller {
         }
     }
 
-    fn connect(&mut self, net: &mut Net<'_>) {
-        let port = self.ports.of(self.life, self.attempts);
-        self.attempts = self.attempts.wrapping_add(1);
-        let handle = net.tcp();
-        let socket = net.sockets.get_mut::<Socket<'static>>(handle);
-        socket.set_nagle_enabled(net.options.nagle(self.nagle));
-        // If the stack refuses this, the socket stays closed: a failed attempt.
-        let _ = socket.connect(net.interface.context(), self.remote, port);
-        self.handle = Some(handle);
+    /// The connection, or the attempt, has ended; the next one follows, unless the first one was refused.
+    fn ended(&mut self, net: &mut Net<'_>, now: Instant, refused: bool) -> ConnectionEvent {
+        // A connection that ends is replaced at once, an attempt that failed after a while.
+        let pause = if self.up { Duration::ZERO } else { RETRY };
+        self.give_up(net);
+        if refused && self.connections == 0 {
+            return ConnectionEvent::Refused;
+        }
+        self.again = Some(now + pause);
+        ConnectionEvent::Lost
     }
 
-    /// The socket of the connection, if there is one, established or not.
-    pub(super) fn socket<'a>(&self, net: &'a mut Net<'_>) -> Option<&'a mut Socket<'static>> {
-        self.handle.map(|handle| net.tcp_at(handle))
+    /// The socket of the connection, established or not; `None` without a connection.
+    pub(super) fn socket<'a>(&self, net: &'a mut Net<'_>) -> Option<Socket<'a>> {
+        net.socket(self.id?)
     }
 
     /// When the next attempt is due.
@@ -126,8 +125,8 @@ impl Caller {
     pub(super) fn retire(&mut self, net: &mut Net<'_>) {
         self.again = None;
         self.up = false;
-        if let Some(handle) = self.handle.take() {
-            net.retire(handle);
+        if let Some(id) = self.id.take() {
+            net.leave(id);
         }
     }
 
@@ -135,8 +134,8 @@ impl Caller {
     pub(super) fn give_up(&mut self, net: &mut Net<'_>) {
         self.again = None;
         self.up = false;
-        if let Some(handle) = self.handle.take() {
-            net.abort(handle);
+        if let Some(id) = self.id.take() {
+            net.abort(id);
         }
     }
 }

@@ -18,7 +18,6 @@ use super::{AppId, AppResult, Net, Offer, Program};
 use crate::ip::meter::PacketKey;
 use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::Instant;
-use smoltcp::wire::IpEndpoint;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -198,7 +197,7 @@ impl Program for Source {
         if self.ended && !moved {
             self.close(net, now);
         }
-        moved
+        self.ended && moved
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -226,10 +225,6 @@ impl Program for Source {
 
     fn resume(&mut self, start: Instant) {
         self.resumed = Some(start);
-    }
-
-    fn has_socket(&self) -> bool {
-        false
     }
 }
 
@@ -265,7 +260,7 @@ pub(super) struct Sink {
     id: AppId,
     port: u16,
     open: bool,
-    sources: BTreeMap<(IpEndpoint, u32), Heard>,
+    sources: BTreeMap<((Ipv4Addr, u16), u32), Heard>,
     delay: Distribution,
     result: UdpSinkResult,
     done: bool,
@@ -284,7 +279,7 @@ impl Sink {
         }
     }
 
-    fn receive(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+    fn receive(&mut self, payload: &[u8], from: (Ipv4Addr, u16), now: Instant) {
         let Some(stamp) = Stamp::decode(payload) else {
             self.result.unmarked += 1;
             return;
@@ -319,7 +314,7 @@ impl Program for Sink {
         false
     }
 
-    fn hear(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+    fn hear(&mut self, payload: &[u8], from: (Ipv4Addr, u16), now: Instant) {
         self.receive(payload, from, now);
     }
 
@@ -349,10 +344,6 @@ impl Program for Sink {
             delay: self.delay.summary(),
             ..self.result
         })
-    }
-
-    fn has_socket(&self) -> bool {
-        false
     }
 }
 

@@ -20,30 +20,22 @@ pub use ping::PingResult;
 pub use transaction::{TransactionClientResult, TransactionServerResult};
 
 use super::books::Refusal;
+use super::icmp::Echo;
 use super::meter::PacketKey;
 use super::random;
 use super::source_ports::SourcePorts;
-use super::stack::StackConfig;
-use super::tcp::TcpOptions;
-use super::udp::Udp;
+use super::stack::{ConnectionId, Connections, Link, Socket, StackConfig};
+use super::udp::{self, Udp};
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant, Refused};
 use caller::Caller;
-use smoltcp::iface::{Interface, SocketHandle, SocketSet};
-use smoltcp::socket::tcp;
-use smoltcp::wire::IpEndpoint;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Octets of IPv4 and UDP header; IPv4 and ICMP echo header have the same length.
 const IP_UDP_HEADERS: usize = 28;
 /// First port of the range from which a program gets its own port if no port is given (RFC 6335).
 const FIRST_DYNAMIC_PORT: u16 = 49152;
-
-/// How long a TCP connection waits for an acknowledgement before it fails (RFC 9293: at least 100 s).
-const TCP_TIMEOUT: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(300);
-/// After how long without a segment a connection asks whether its peer still knows it (RFC 9293 §3.8.4). The host of a
-/// peer that restarted answers with a reset, and then the connection ends.
-const KEEP_ALIVE: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(10);
 
 /// A program's number, chosen by the caller who starts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -203,48 +195,50 @@ pub struct Offer {
 
 /// The parts of a host that its programs use.
 pub(super) struct Net<'a> {
-    pub(super) interface: &'a mut Interface,
-    pub(super) sockets: &'a mut SocketSet<'static>,
+    /// The program that runs.
+    pub(super) app: AppId,
+    pub(super) now: Instant,
+    pub(super) link: &'a Link,
+    pub(super) tcp: &'a mut Connections,
     pub(super) udp: &'a mut Udp,
-    /// TCP sockets that are to be removed once they have closed.
-    pub(super) retired: &'a mut Vec<SocketHandle>,
-    pub(super) options: &'a TcpOptions,
-    /// Packets that programs wanted to send, with the number of the program. The stack reports them.
+    /// The programs that send echo requests, by the identifier.
+    pub(super) pings: &'a mut BTreeMap<u16, AppId>,
+    /// Packets to be sent.
+    pub(super) sent: &'a mut VecDeque<Vec<u8>>,
+    /// Packets that programs wanted to send. The stack reports them.
     pub(super) offers: &'a mut Vec<Offer>,
 }
 
 impl Net<'_> {
-    /// A closed TCP socket with the host's options.
-    fn tcp(&mut self) -> SocketHandle {
-        let mut socket = self.options.socket();
-        socket.set_timeout(Some(TCP_TIMEOUT));
-        socket.set_keep_alive(Some(KEEP_ALIVE));
-        self.sockets.add(socket)
+    /// Begins a connection of the program from one of its ports; `None` if the port has one to this peer already.
+    fn connect(&mut self, port: u16, to: (Ipv4Addr, u16), nagle: bool) -> Option<ConnectionId> {
+        let from = self.link.address_towards(to.0)?;
+        let path = (nagle, self.link.mtu_towards(to.0));
+        let ends = ((port, from), (to.1, to.0));
+        self.tcp.connect(self.app, ends, path, self.now)
     }
 
     /// Sends a datagram from a port of this host.
     fn send_datagram(&mut self, from: u16, to: (Ipv4Addr, u16), payload: &[u8]) {
         // A host has an address.
-        if let Some(own) = self.interface.get_source_address_ipv4(&to.0) {
-            self.udp.send((own, from), to, payload);
+        if let Some(own) = self.link.address_towards(to.0) {
+            self.sent.push_back(udp::datagram((own, from), to, payload));
         }
     }
 
-    /// The TCP socket behind a handle.
-    fn tcp_at(&mut self, handle: SocketHandle) -> &mut tcp::Socket<'static> {
-        self.sockets.get_mut(handle)
+    /// The socket of a connection; `None` if there is no such connection any more.
+    fn socket(&mut self, id: ConnectionId) -> Option<Socket<'_>> {
+        self.tcp.socket(id, self.now)
     }
 
-    /// Closes a TCP socket in order and gives up its handle.
-    fn retire(&mut self, handle: SocketHandle) {
-        self.tcp_at(handle).close();
-        self.retired.push(handle);
+    /// Closes a connection in order and gives it up.
+    fn leave(&mut self, id: ConnectionId) {
+        self.tcp.leave(id, self.now);
     }
 
-    /// Resets a TCP connection and gives up the handle of its socket.
-    fn abort(&mut self, handle: SocketHandle) {
-        self.tcp_at(handle).abort();
-        self.retired.push(handle);
+    /// Resets a connection and gives it up.
+    fn abort(&mut self, id: ConnectionId) {
+        self.tcp.abort(id, self.now);
     }
 }
 
@@ -252,15 +246,15 @@ impl Net<'_> {
 trait Program: Send {
     /// Opens sockets. Called once, at the start time.
     fn open(&mut self, net: &mut Net<'_>, now: Instant);
-    /// Serves the sockets; true if anything was done that the network must handle.
+    /// Serves the sockets; true if the program has work left that waits only for the network to be served.
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool;
     /// Takes a datagram that arrived at an open port of the program.
-    fn hear(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+    fn hear(&mut self, payload: &[u8], from: (Ipv4Addr, u16), now: Instant) {
         let _ = (payload, from, now);
     }
-    /// True if the program has sockets of smoltcp, so that it must run whenever the network did.
-    fn has_socket(&self) -> bool {
-        true
+    /// Takes a reply to an echo request of the program, which runs then.
+    fn hear_echo(&mut self, echo: &Echo<'_>, from: Ipv4Addr, now: Instant) {
+        let _ = (echo, from, now);
     }
     /// When the program wants to run next without other events. The time may be in the past if there is nothing left to
     /// do.
@@ -322,13 +316,12 @@ impl App {
         self.end = Some(self.end.map_or(now, |end| end.min(now)));
     }
 
-    /// Runs the program; true if anything was done that the network must handle.
+    /// Runs the program; true if it has work left that waits only for the network to be served.
     pub(super) fn run(&mut self, net: &mut Net<'_>, now: Instant) -> bool {
         if self.stage == Stage::Over || (self.stage == Stage::Waiting && now < self.start) {
             return false;
         }
         let ended = self.end.is_some_and(|end| end <= now);
-        let mut moved = false;
         if self.stage == Stage::Waiting {
             if ended {
                 self.stage = Stage::Over;
@@ -336,18 +329,16 @@ impl App {
             }
             self.program.open(net, now);
             self.stage = Stage::Running;
-            moved = true;
         }
-        moved |= self.program.run(net, now, self.end);
+        let again = self.program.run(net, now, self.end);
         self.saw_end = ended;
         if ended && self.program.closes_at_end() && !self.program.is_done() {
             self.program.close(net, now);
         }
         if self.program.is_done() {
             self.stage = Stage::Over;
-            moved = true;
         }
-        moved
+        again
     }
 
     /// When the program must run next.
@@ -363,15 +354,17 @@ impl App {
     }
 
     /// Takes a datagram.
-    pub(super) fn hear(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+    pub(super) fn hear(&mut self, payload: &[u8], from: (Ipv4Addr, u16), now: Instant) {
         if self.stage == Stage::Running {
             self.program.hear(payload, from, now);
         }
     }
 
-    /// True if the program must run whenever the network did.
-    pub(super) fn follows_network(&self) -> bool {
-        self.stage == Stage::Running && self.program.has_socket()
+    /// Takes a reply to an echo request.
+    pub(super) fn hear_echo(&mut self, echo: &Echo<'_>, from: Ipv4Addr, now: Instant) {
+        if self.stage == Stage::Running {
+            self.program.hear_echo(echo, from, now);
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -2,14 +2,11 @@
 
 use super::{AppResult, Net, Offer, Program, SHORT_STAMP, Stamp};
 use crate::ip::books::Refusal;
+use crate::ip::icmp::Echo;
 use crate::ip::meter::PacketKey;
 use crate::ip::stats::{Distribution, Summary};
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
-use smoltcp::iface::SocketHandle;
-use smoltcp::phy::ChecksumCapabilities;
-use smoltcp::socket::icmp;
-use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpAddress};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -18,15 +15,15 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// Limit of requests without a reply that are remembered; beyond it the oldest one is abandoned and counted. It is far
 /// above what a network of the largest delays and rates holds, since requests whose replies are lost stay here.
 const MAX_OUTSTANDING: usize = 1 << 20;
-/// Limit of requests that wait in the socket, for instance for ARP.
-const SOCKET_PACKETS: usize = 16;
+/// Time to live of requests (RFC 1700).
+const TIME_TO_LIVE: u8 = 64;
 
 /// Results of a ping.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PingResult {
     /// Requests made.
     pub sent: u64,
-    /// Requests that found no room in the socket (no ARP reply yet). They are counted in `sent`.
+    /// Requests that the host refused. They are counted in `sent`.
     pub not_sent: u64,
     /// Replies to requests, each counted once.
     pub received: u64,
@@ -45,7 +42,7 @@ pub(super) struct Ping {
     rate: PacketRate,
     size: usize,
     ttl: Option<u8>,
-    handle: Option<SocketHandle>,
+    open: bool,
     /// The original start time, if the host has restarted since.
     resumed: Option<Instant>,
     /// The time from which requests are due at the rate.
@@ -76,7 +73,7 @@ impl Ping {
             rate,
             size,
             ttl,
-            handle: None,
+            open: false,
             resumed: None,
             start: Instant::ZERO,
             index: 0,
@@ -96,7 +93,7 @@ impl Ping {
             || end.is_some_and(|end| now >= end)
     }
 
-    fn request(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) -> Offer {
+    fn request(&mut self, net: &mut Net<'_>, now: Instant) -> Offer {
         let sequence = self.result.sent;
         self.result.sent += 1;
         let mut data = vec![0x5a; self.size];
@@ -106,11 +103,6 @@ impl Ping {
             sent: now,
         };
         stamp.write(&mut data);
-        let repr = Icmpv4Repr::EchoRequest {
-            ident: self.ident,
-            seq_no: sequence as u16,
-            data: &data,
-        };
         let offer = Offer {
             key: PacketKey::Echo {
                 ident: self.ident,
@@ -122,19 +114,21 @@ impl Ping {
             payload: self.size as u32,
             refused: None,
         };
-        let buffer = match socket.send(repr.buffer_len(), IpAddress::Ipv4(self.to)) {
-            Ok(buffer) => buffer,
-            Err(error) => {
-                self.result.not_sent += 1;
-                let refused = Some(match error {
-                    icmp::SendError::BufferFull => Refusal::SocketFull,
-                    icmp::SendError::Unaddressable => Refusal::Address,
-                });
-                return Offer { refused, ..offer };
-            }
+        let from = net.link.address_towards(self.to);
+        let Some(from) = from.filter(|_| !self.to.is_unspecified()) else {
+            self.result.not_sent += 1;
+            let refused = Some(Refusal::Address);
+            return Offer { refused, ..offer };
         };
-        let mut packet = Icmpv4Packet::new_unchecked(buffer);
-        repr.emit(&mut packet, &ChecksumCapabilities::default());
+        let request = Echo {
+            is_request: true,
+            ident: self.ident,
+            sequence: sequence as u16,
+            data: &data,
+        };
+        let time_to_live = self.ttl.unwrap_or(TIME_TO_LIVE);
+        net.sent
+            .push_back(request.packet(from, self.to, time_to_live));
         if self.outstanding.len() >= MAX_OUTSTANDING {
             self.outstanding.pop_first();
             self.result.abandoned += 1;
@@ -142,70 +136,24 @@ impl Ping {
         self.outstanding.insert(sequence, now);
         offer
     }
-
-    fn replies(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) -> bool {
-        let mut moved = false;
-        while let Ok((bytes, from)) = socket.recv() {
-            moved = true;
-            let Ok(packet) = Icmpv4Packet::new_checked(bytes) else {
-                continue;
-            };
-            let repr = Icmpv4Repr::parse(&packet, &ChecksumCapabilities::default());
-            let Ok(Icmpv4Repr::EchoReply { seq_no, data, .. }) = repr else {
-                continue;
-            };
-            if from != IpAddress::Ipv4(self.to) {
-                continue;
-            }
-            // Without a stamp, the 16 bits of the packet stand for the newest request with these low bits.
-            let newest = self.result.sent.saturating_sub(1);
-            let back = (newest as u16).wrapping_sub(seq_no);
-            let stamp = Stamp::decode(data).filter(|stamp| stamp.sequence as u16 == seq_no);
-            let sequence = match stamp {
-                Some(stamp) => Some(stamp.sequence),
-                None => newest.checked_sub(u64::from(back)),
-            };
-            let sent = sequence.and_then(|sequence| self.outstanding.remove(&sequence));
-            match sent {
-                Some(sent) => {
-                    self.result.received += 1;
-                    self.rtt.record(now - sent);
-                }
-                None => self.result.duplicates += 1,
-            }
-        }
-        moved
-    }
 }
 
 impl Program for Ping {
     fn open(&mut self, net: &mut Net<'_>, now: Instant) {
-        let buffer = || {
-            let octets = (self.size + 8) * SOCKET_PACKETS;
-            icmp::PacketBuffer::new(
-                vec![icmp::PacketMetadata::EMPTY; SOCKET_PACKETS],
-                vec![0; octets],
-            )
-        };
-        let mut socket = icmp::Socket::new(buffer(), buffer());
-        socket.set_hop_limit(self.ttl);
-        // The socket is new and has an identifier, so binding cannot fail.
-        let bound = socket.bind(icmp::Endpoint::Ident(self.ident));
-        debug_assert!(bound.is_ok());
-        self.handle = Some(net.sockets.add(socket));
+        net.pings.insert(self.ident, net.app);
+        self.open = true;
         self.start = self.resumed.unwrap_or(now);
         self.index = self.rate.first_at(now - self.start);
         self.next = self.start + self.rate.after(self.index);
     }
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
-        let Some(handle) = self.handle else {
+        if !self.open {
             return false;
-        };
-        let socket = net.sockets.get_mut::<icmp::Socket<'static>>(handle);
-        let mut moved = self.replies(socket, now);
+        }
         while now >= self.next && !self.all_sent(now, end) {
-            net.offers.push(self.request(socket, now));
+            let offer = self.request(net, now);
+            net.offers.push(offer);
             self.index += 1;
             self.next = self.start + self.rate.after(self.index);
             if self.next <= now {
@@ -213,7 +161,6 @@ impl Program for Ping {
                 (self.start, self.index) = (now, 1);
                 self.next = now + self.rate.after(1);
             }
-            moved = true;
         }
         if self.all_sent(now, end) {
             let give_up = *self.give_up.get_or_insert(now + LAST_WAIT);
@@ -221,11 +168,33 @@ impl Program for Ping {
                 self.close(net, now);
             }
         }
-        moved
+        false
+    }
+
+    fn hear_echo(&mut self, echo: &Echo<'_>, from: Ipv4Addr, now: Instant) {
+        if from != self.to {
+            return;
+        }
+        // Without a stamp, the 16 bits of the packet stand for the newest request with these low bits.
+        let newest = self.result.sent.saturating_sub(1);
+        let back = (newest as u16).wrapping_sub(echo.sequence);
+        let stamp = Stamp::decode(echo.data).filter(|stamp| stamp.sequence as u16 == echo.sequence);
+        let sequence = match stamp {
+            Some(stamp) => Some(stamp.sequence),
+            None => newest.checked_sub(u64::from(back)),
+        };
+        let sent = sequence.and_then(|sequence| self.outstanding.remove(&sequence));
+        match sent {
+            Some(sent) => {
+                self.result.received += 1;
+                self.rtt.record(now - sent);
+            }
+            None => self.result.duplicates += 1,
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.handle?;
+        self.open.then_some(())?;
         Some(self.give_up.unwrap_or(self.next))
     }
 
@@ -234,8 +203,8 @@ impl Program for Ping {
     }
 
     fn close(&mut self, net: &mut Net<'_>, _: Instant) {
-        if let Some(handle) = self.handle.take() {
-            net.sockets.remove(handle);
+        if std::mem::take(&mut self.open) {
+            net.pings.remove(&self.ident);
         }
         self.done = true;
     }

@@ -3,9 +3,9 @@
 use super::caller::{Caller, ConnectionEvent};
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
+use crate::ip::stack::Socket;
 use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::{Duration, Instant, Refused};
-use smoltcp::socket::tcp;
 
 /// Largest request or response, octets.
 const MAX_SIZE: usize = 1 << 20;
@@ -54,32 +54,15 @@ impl Sizes {
     }
 }
 
-/// Sends some of `left` octets; true if any octets were written.
-fn send(socket: &mut tcp::Socket<'static>, left: &mut usize) -> bool {
-    let before = *left;
-    while *left > 0 && socket.can_send() {
-        let sent = socket
-            .send_slice(&FILLER[..FILLER.len().min(*left)])
-            .unwrap_or(0);
+/// Sends some of `left` octets.
+fn send(socket: &mut Socket<'_>, left: &mut usize) {
+    while *left > 0 && socket.room() > 0 {
+        let sent = socket.write(&FILLER[..FILLER.len().min(*left)]);
         if sent == 0 {
             break;
         }
         *left -= sent;
     }
-    *left < before
-}
-
-/// Reads at most `most` octets; returns their number.
-fn receive(socket: &mut tcp::Socket<'static>, most: usize) -> usize {
-    let mut taken = 0;
-    while taken < most && socket.can_recv() {
-        let got = socket.recv(|data| {
-            let len = data.len().min(most - taken);
-            (len, len)
-        });
-        taken += got.unwrap_or(0);
-    }
-    taken
 }
 
 pub(super) struct Client {
@@ -150,10 +133,10 @@ impl Program for Client {
             ConnectionEvent::Waiting => return false,
             ConnectionEvent::Same => {}
         }
-        let Some(socket) = self.caller.socket(net) else {
+        let Some(mut socket) = self.caller.socket(net) else {
             return false;
         };
-        let got = receive(socket, self.to_receive);
+        let got = socket.read(self.to_receive).len();
         self.to_receive -= got;
         let ended = end.is_some_and(|end| now >= end);
         if got > 0 && self.to_receive == 0 && !ended {
@@ -161,7 +144,8 @@ impl Program for Client {
             self.last = now;
             self.ask(now);
         }
-        send(socket, &mut self.to_send) || got > 0
+        send(&mut socket, &mut self.to_send);
+        false
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -229,23 +213,21 @@ impl Server {
 
 impl Program for Server {
     fn open(&mut self, net: &mut Net<'_>, _: Instant) {
-        self.listener.accept(net);
+        self.listener.open(net);
     }
 
     fn run(&mut self, net: &mut Net<'_>, _: Instant, _: Option<Instant>) -> bool {
-        let moved = self.listener.accept(net);
         let Self {
             listener,
             sizes,
             requests,
             ..
         } = self;
-        let served = listener.serve(net, |socket, dialogue| {
-            let mut moved = send(socket, &mut dialogue.to_send);
+        listener.serve(net, |socket, dialogue| {
+            send(socket, &mut dialogue.to_send);
             // While a client does not take its responses, its requests are not read.
-            while dialogue.to_send == 0 && socket.can_recv() {
-                dialogue.received += receive(socket, sizes.request - dialogue.received);
-                moved = true;
+            while dialogue.to_send == 0 && socket.unread() > 0 {
+                dialogue.received += socket.read(sizes.request - dialogue.received).len();
                 if dialogue.received == sizes.request {
                     dialogue.received = 0;
                     dialogue.to_send = sizes.response;
@@ -253,9 +235,8 @@ impl Program for Server {
                     send(socket, &mut dialogue.to_send);
                 }
             }
-            moved
         });
-        moved | served
+        false
     }
 
     fn deadline(&self) -> Option<Instant> {

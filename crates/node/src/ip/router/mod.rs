@@ -18,7 +18,6 @@
 //! answered with protocol or port unreachable).
 
 mod engine;
-mod icmp;
 mod six;
 
 pub use super::neighbours::{ArpParams, ArpRanges};
@@ -28,16 +27,16 @@ pub use six::StaticRoute6;
 pub(crate) use six::is_advertisement;
 
 use super::arp::{self, Own};
+use super::icmp::{self, Answer, Limiter};
 use super::neighbours::{ArpEvent, NeighbourCounters, NeighbourView, Neighbours};
-use super::packet::{self, Class, ETHERNET_HEADER};
+use super::packet::{self, Class, ETHERNET_HEADER, Frame};
 use super::routes::Routes;
 use aerostat_proto::discard::HEAD;
 use aerostat_proto::{Instant, Machine, Refused, Trace};
 use aerostat_wire::fragments::fragment;
+use aerostat_wire::ipv4::{ICMP, UDP, decrement_ttl};
 use engine::{Engine, Job};
-use icmp::{Answer, Limiter};
 use six::Six;
-use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -255,7 +254,7 @@ impl Router {
     /// If the interfaces or routes are not valid.
     pub fn new(config: RouterConfig) -> Result<Self, Refused> {
         for interface in &config.interfaces {
-            if !EthernetAddress(interface.mac).is_unicast() || interface.mac == [0; 6] {
+            if !packet::is_station(interface.mac) {
                 return Err(Refused("the hardware address of an interface is unicast"));
             }
             if !(576..=65_535).contains(&interface.mtu) {
@@ -371,23 +370,23 @@ impl Router {
     fn frame_in(&mut self, interface: usize, bytes: &[u8], now: Instant) {
         let origin = Origin::Interface(interface);
         let port = &mut self.ports[interface];
-        let Ok(frame) = EthernetFrame::new_checked(bytes) else {
+        let Some(frame) = Frame::of(bytes) else {
             return self.drop_frame(origin, DropReason::Malformed, bytes);
         };
-        let to = frame.dst_addr();
-        if !to.is_broadcast() && !to.is_multicast() && to.0 != port.config.mac {
+        let to = frame.to;
+        if !packet::is_group(to) && to != port.config.mac {
             // The frame is for another station on the emulated LAN.
             return;
         }
         port.counters.in_frames += 1;
         port.counters.in_octets += bytes.len() as u64;
-        match frame.ethertype() {
-            EthernetProtocol::Arp => self.arp_in(interface, frame.payload(), now),
-            EthernetProtocol::Ipv4 if to.is_multicast() || to.is_broadcast() => {
+        match frame.kind {
+            packet::ARP => self.arp_in(interface, frame.payload, now),
+            packet::IPV4 if packet::is_group(to) => {
                 self.drop_frame(origin, DropReason::Multicast, bytes);
             }
-            EthernetProtocol::Ipv4 => self.packet_in(origin, bytes.to_vec(), now),
-            EthernetProtocol::Ipv6 if is_advertisement(bytes) => {
+            packet::IPV4 => self.packet_in(origin, bytes.to_vec(), now),
+            packet::IPV6 if is_advertisement(bytes) => {
                 self.advertised(interface, bytes, now);
             }
             _ => self.drop_frame(origin, DropReason::NotIp, bytes),
@@ -418,16 +417,18 @@ impl Router {
     /// Handles a packet for one of the router's own addresses.
     fn for_us(&mut self, origin: Origin, frame: &[u8], now: Instant) {
         // The packet was checked on arrival.
-        let packet = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]);
-        if let Some(reply) = icmp::echo_reply(&packet) {
+        let Some(packet) = packet::view(frame) else {
+            return;
+        };
+        let from = packet.destination();
+        if let Some(reply) = icmp::echo_reply(&packet, from) {
             return self.send_own(reply, now);
         }
-        let answer = match packet.next_header() {
-            IpProtocol::Icmp => return,
-            IpProtocol::Udp => Answer::PortUnreachable,
+        let answer = match packet.protocol() {
+            ICMP => return,
+            UDP => Answer::PortUnreachable,
             _ => Answer::ProtocolUnreachable,
         };
-        let from = packet.dst_addr();
         self.complain(origin, frame, answer, Some(from), now);
     }
 
@@ -435,12 +436,14 @@ impl Router {
     fn forward(&mut self, job: Job, now: Instant) {
         let Job { mut frame, origin } = job;
         // The packet was checked on arrival.
-        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
-        if packet.hop_limit() <= 1 {
+        let Some(packet) = packet::view(&frame) else {
+            return;
+        };
+        if packet.ttl() <= 1 {
             self.drop_frame(origin, DropReason::TimeToLive, &frame);
             return self.complain(origin, &frame, Answer::TimeExceeded, None, now);
         }
-        let destination = packet.dst_addr();
+        let destination = packet.destination();
         let Some((interface, next_hop)) = self.routes.lookup(destination).next_hop(destination)
         else {
             self.drop_frame(origin, DropReason::NoRoute, &frame);
@@ -448,12 +451,12 @@ impl Router {
         };
         let mtu = self.ports[interface].config.mtu;
         let fits = usize::from(packet.total_len()) <= mtu;
-        if !fits && packet.dont_frag() {
+        if !fits && packet::dont_fragment(packet.packet()) {
             self.drop_frame(origin, DropReason::TooBig, &frame);
             return self.complain(origin, &frame, Answer::TooBig(mtu), None, now);
         }
-        packet.set_hop_limit(packet.hop_limit() - 1);
-        packet.fill_checksum();
+        let forwarded = decrement_ttl(&mut frame[ETHERNET_HEADER..]);
+        debug_assert!(forwarded, "its time to live is above 1");
         if fits {
             return self.send(origin, interface, next_hop, frame, now);
         }
@@ -485,7 +488,7 @@ impl Router {
 
     fn transmit(&mut self, origin: Origin, interface: usize, mac: [u8; 6], mut frame: Vec<u8>) {
         let port = &mut self.ports[interface];
-        packet::address(&mut frame, mac, port.config.mac, EthernetProtocol::Ipv4);
+        packet::address(&mut frame, mac, port.config.mac, packet::IPV4);
         port.counters.out_frames += 1;
         port.counters.out_octets += frame.len() as u64;
         if origin != Origin::Own {
@@ -500,11 +503,13 @@ impl Router {
 
     /// Sends a packet that this router made. Such packets bypass the engine.
     fn send_own(&mut self, mut frame: Vec<u8>, now: Instant) {
-        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
-        packet.set_ident(self.next_ident);
+        // Packets of a router may be fragmented.
+        frame[ETHERNET_HEADER + 6] = 0;
+        packet::number(&mut frame[ETHERNET_HEADER..], self.next_ident);
         self.next_ident = self.next_ident.wrapping_add(1);
-        packet.fill_checksum();
-        let destination = packet.dst_addr();
+        let Some(destination) = packet::view(&frame).map(|packet| packet.destination()) else {
+            return;
+        };
         if let Some((itf, next_hop)) = self.routes.lookup(destination).next_hop(destination) {
             self.send(Origin::Own, itf, next_hop, frame, now);
         }
@@ -520,10 +525,13 @@ impl Router {
         from: Option<Ipv4Addr>,
         now: Instant,
     ) {
-        if origin == Origin::Own || !icmp::may_complain(frame) || !self.limiter.allows(now) {
+        let Some(packet) = packet::view(frame) else {
+            return;
+        };
+        if origin == Origin::Own || !icmp::may_complain(&packet) || !self.limiter.allows(now) {
             return;
         }
-        let source = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]).src_addr();
+        let source = packet.source();
         let incoming = match origin {
             Origin::Interface(interface) => Some(interface),
             Origin::Shortcut | Origin::Own => None,
@@ -540,7 +548,7 @@ impl Router {
                 .map(|interface| self.ports[interface].config.address)
         });
         if let Some(from) = from {
-            self.send_own(icmp::error(frame, answer, from), now);
+            self.send_own(icmp::error(&packet, answer, from), now);
         }
     }
 

@@ -3,11 +3,10 @@
 use super::StackConfig;
 use crate::ip::arp::{self, Own};
 use crate::ip::neighbours::{ArpEvent, ArpParams, NeighbourCounters, NeighbourView, Neighbours};
-use crate::ip::packet::{self, ETHERNET_HEADER};
+use crate::ip::packet::{self, IPV4};
 use crate::ip::router::RouterInterface;
 use crate::ip::routes::{RouteResult, Routes};
 use aerostat_proto::{Instant, Refused, Trace};
-use smoltcp::wire::{EthernetAddress, EthernetProtocol, Ipv4Packet};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -41,7 +40,7 @@ pub(super) enum LinkOutput {
 }
 
 /// The Ethernet side, see the documentation of this module. Packets have room for an Ethernet header in front.
-pub(super) struct Link {
+pub(in crate::ip) struct Link {
     /// The interfaces, by number.
     ports: Vec<Port>,
     routes: Routes,
@@ -51,6 +50,8 @@ pub(super) struct Link {
 /// One interface: its addresses, and its neighbours with the packets that wait for them.
 struct Port {
     own: Own,
+    /// Largest IP datagram, octets.
+    mtu: usize,
     neighbours: Neighbours<Vec<u8>>,
 }
 
@@ -76,13 +77,14 @@ impl Link {
                 address: itf.address,
                 prefix: itf.prefix,
             },
+            mtu: itf.mtu,
             neighbours: Neighbours::new(ArpParams::default()),
         });
         let mut ports: Vec<Port> = ports.collect();
         for (address, mac) in &config.neighbours {
             let near =
                 |port: &&mut Port| packet::in_subnet(*address, port.own.address, port.own.prefix);
-            let good = EthernetAddress(*mac).is_unicast() && *mac != [0; 6];
+            let good = packet::is_station(*mac);
             let Some(port) = ports.iter_mut().find(near).filter(|_| good) else {
                 return Err(Refused(
                     "a neighbour has an address on a subnet of the host and a unicast hardware address",
@@ -102,17 +104,25 @@ impl Link {
         self.ports.get(interface).map(|port| port.own.mac)
     }
 
-    /// The interface that sends this packet of the host; `None` if no interface does.
-    pub(super) fn interface_of(&self, frame: &[u8]) -> Option<usize> {
-        // smoltcp made the packet, so it is valid.
-        let to = Ipv4Packet::new_unchecked(frame.get(ETHERNET_HEADER..)?).dst_addr();
-        self.routes.lookup(to).next_hop(to).map(|(itf, _)| itf)
+    /// Largest IP datagram towards an address: that of the interface that sends it, and the largest of all to the host
+    /// itself.
+    pub(in crate::ip) fn mtu_towards(&self, to: Ipv4Addr) -> usize {
+        let interface = self.routes.lookup(to).next_hop(to);
+        let port = interface.and_then(|(interface, _)| self.ports.get(interface));
+        let most = || self.ports.iter().map(|port| port.mtu).max();
+        port.map(|port| port.mtu).or_else(most).unwrap_or(0)
+    }
+
+    /// The address of the host from which it sends to another one: that on the same subnet, or the first one.
+    pub(in crate::ip) fn address_towards(&self, to: Ipv4Addr) -> Option<Ipv4Addr> {
+        let port = self.ports.get(self.nearest(to))?;
+        Some(port.own.address)
     }
 
     /// Sends a packet, at once or when its neighbour has answered. A packet for the host itself is returned.
     pub(super) fn send(&mut self, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
-        // smoltcp made the packet, so it is valid.
-        let to = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]).dst_addr();
+        // The host made the packet, so it is valid.
+        let to = packet::view(&frame)?.destination();
         let hop = match self.routes.lookup(to) {
             RouteResult::Local { .. } => return Some(frame),
             RouteResult::Broadcast => {
@@ -155,13 +165,13 @@ impl Link {
 
     fn transmit(&mut self, interface: usize, to: [u8; 6], mut frame: Vec<u8>) {
         let from = self.mac(interface).unwrap_or_default();
-        packet::address(&mut frame, to, from, EthernetProtocol::Ipv4);
+        packet::address(&mut frame, to, from, IPV4);
         self.output.push_back(LinkOutput::Frame(interface, frame));
     }
 
     fn discard(&mut self, place: Place, mut frame: Vec<u8>) {
         let from = self.mac(0).unwrap_or_default();
-        packet::address(&mut frame, [0; 6], from, EthernetProtocol::Ipv4);
+        packet::address(&mut frame, [0; 6], from, IPV4);
         self.output.push_back(LinkOutput::Discarded(place, frame));
     }
 

@@ -1,12 +1,12 @@
 //! The programs of a host, and which of them have to run.
 //!
-//! A program runs when it is due. A program with sockets of smoltcp also runs whenever the network did, because smoltcp
-//! does not tell which sockets have changed. So thousands of programs that wait cost nothing.
+//! A program runs when it is due, or has news of the network. So thousands of programs that wait cost nothing.
 
 use crate::ip::apps::{App, AppId, AppResult};
+use crate::ip::icmp::Echo;
 use aerostat_proto::Instant;
-use smoltcp::wire::IpEndpoint;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 /// A program, and when it is due.
 struct Entry {
@@ -20,8 +20,6 @@ pub(super) struct Programs {
     all: BTreeMap<AppId, Entry>,
     /// The times of `due` in order.
     order: BTreeSet<(Instant, AppId)>,
-    /// Programs that run whenever the network did.
-    followers: BTreeSet<AppId>,
 }
 
 impl Programs {
@@ -43,7 +41,6 @@ impl Programs {
     pub(super) fn remove(&mut self, id: AppId) {
         if let Some(entry) = self.all.remove(&id) {
             entry.due.map(|due| self.order.remove(&(due, id)));
-            self.followers.remove(&id);
         }
     }
 
@@ -54,21 +51,25 @@ impl Programs {
         Some(changed)
     }
 
+    /// Gives the reply to an echo request to a program.
+    pub(super) fn hear_echo(&mut self, id: AppId, echo: &Echo<'_>, from: Ipv4Addr, now: Instant) {
+        if let Some(entry) = self.all.get_mut(&id) {
+            entry.app.hear_echo(echo, from, now);
+        }
+    }
+
     /// Gives a datagram to a program.
-    pub(super) fn hear(&mut self, id: AppId, payload: &[u8], from: IpEndpoint, now: Instant) {
+    pub(super) fn hear(&mut self, id: AppId, payload: &[u8], from: (Ipv4Addr, u16), now: Instant) {
         if let Some(entry) = self.all.get_mut(&id) {
             entry.app.hear(payload, from, now);
         }
     }
 
-    /// The programs that have to run after the network did, in their order.
-    pub(super) fn to_run(&self, now: Instant) -> Vec<AppId> {
+    /// The programs that have to run: those with news, and those that are due.
+    pub(super) fn to_run(&self, mut news: BTreeSet<AppId>, now: Instant) -> BTreeSet<AppId> {
         let due = self.order.iter().take_while(|(due, _)| *due <= now);
-        let mut all: Vec<AppId> = due.map(|(_, id)| *id).collect();
-        all.extend(&self.followers);
-        all.sort_unstable();
-        all.dedup();
-        all
+        news.extend(due.map(|(_, id)| *id));
+        news
     }
 
     /// When the next program is due.
@@ -91,11 +92,6 @@ impl Programs {
         if before != due {
             before.map(|before| self.order.remove(&(before, id)));
             self.order.extend(due.map(|due| (due, id)));
-        }
-        if entry.app.follows_network() {
-            self.followers.insert(id);
-        } else {
-            self.followers.remove(&id);
         }
     }
 }

@@ -160,7 +160,7 @@ fn arp(operation: u8, sender: (Ipv4Addr, [u8; 6]), target: Ipv4Addr) -> Vec<u8> 
 
 #[test]
 fn a_probe_of_duplicate_address_detection_is_answered_and_teaches_nothing() {
-    let mut stack = Stack::new(config("a", 1, 1), Instant::ZERO).expect("sane");
+    let mut stack = Stack::new(config("a", 1, 1)).expect("sane");
     let mac = [2, 0, 0, 0, 0, 0x66];
     let probe = arp(1, (Ipv4Addr::UNSPECIFIED, mac), host(1));
     stack

@@ -5,7 +5,8 @@ use super::wire::{Fate, World, config, lossy, perfect};
 use crate::ip::apps::{AppKind, AppResult, Pattern};
 use crate::ip::meter::{FlowSpec, Protocol, Side};
 use crate::ip::source_ports::SourcePorts;
-use crate::ip::stack::{Congestion, Stack, StackInput};
+use crate::ip::stack::{Stack, StackInput};
+use crate::ip::tcp::Growth;
 use crate::rate::PacketRate;
 use aerostat_proto::machine::settle;
 use aerostat_proto::{Duration, Instant, Machine};
@@ -13,6 +14,11 @@ use std::net::Ipv4Addr;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+/// Growth of the window in the profile `linux`.
+const CUBIC: Growth = Growth::Cubic {
+    hystart: true,
+    whole_reno: false,
+};
 const US: fn(u64) -> Duration = Duration::from_micros;
 
 fn flow(name: &str, protocol: Protocol, port: u16) -> FlowSpec {
@@ -39,10 +45,13 @@ fn bulk(octets: Option<u64>) -> AppKind {
     }
 }
 
-fn pair(rule: super::wire::Rule, flows: &[FlowSpec], congestion: Congestion) -> World {
+fn pair(rule: super::wire::Rule, flows: &[FlowSpec], growth: Growth) -> World {
     let mut configs = vec![config("a", 1, 9), config("b", 2, 9)];
     for config in &mut configs {
-        config.tcp.congestion = congestion;
+        config.tcp = (config.tcp)
+            .with_send_buffer(256 << 10)
+            .with_receive_buffer(256 << 10);
+        config.tcp.params.congestion.growth = growth;
     }
     World::new(configs, flows, rule)
 }
@@ -50,7 +59,7 @@ fn pair(rule: super::wire::Rule, flows: &[FlowSpec], congestion: Congestion) -> 
 #[test]
 fn ping_is_answered_and_timed() {
     let flows = [flow("ping", Protocol::Icmp, 0)];
-    let mut world = pair(perfect(US(500)), &flows, Congestion::Cubic);
+    let mut world = pair(perfect(US(500)), &flows, CUBIC);
     let rate = every(Duration::from_millis(100));
     let kind = AppKind::Ping {
         to: B,
@@ -80,7 +89,7 @@ fn ping_is_answered_and_timed() {
 
 #[test]
 fn ping_of_nobody_ends_without_replies() {
-    let mut world = pair(perfect(US(500)), &[], Congestion::Cubic);
+    let mut world = pair(perfect(US(500)), &[], CUBIC);
     let rate = every(Duration::from_millis(100));
     let to = Ipv4Addr::new(10, 1, 0, 77);
     world.start(
@@ -114,10 +123,10 @@ fn ping_of_nobody_ends_without_replies() {
 #[test]
 fn tcp_delivers_every_octet_over_a_bad_wire() {
     for (per_mille, congestion) in [
-        (0, Congestion::Cubic),
-        (10, Congestion::Cubic),
-        (10, Congestion::Reno),
-        (30, Congestion::Reno),
+        (0, CUBIC),
+        (10, CUBIC),
+        (10, Growth::Reno),
+        (30, Growth::Reno),
     ] {
         let flows = [flow("bulk", Protocol::Tcp, 5001)];
         let mut world = pair(lossy(per_mille, US(1000), 3), &flows, congestion);
@@ -156,7 +165,7 @@ fn tcp_delivers_every_octet_over_a_bad_wire() {
 #[test]
 fn tcp_for_a_duration_stops_and_fills_the_window() {
     let flows = [flow("bulk", Protocol::Tcp, 5001)];
-    let mut world = pair(perfect(US(5000)), &flows, Congestion::Cubic);
+    let mut world = pair(perfect(US(5000)), &flows, CUBIC);
     world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
     world.start(0, 2, bulk(None), 3000);
     world.run_until(Instant::from_secs(5));
@@ -183,7 +192,7 @@ fn tcp_for_a_duration_stops_and_fills_the_window() {
 
 #[test]
 fn nobody_listening_fails_the_source() {
-    let mut world = pair(perfect(US(100)), &[], Congestion::Cubic);
+    let mut world = pair(perfect(US(100)), &[], CUBIC);
     world.start(0, 2, bulk(Some(10)), 0);
     world.run_until(Instant::from_secs(1));
     let AppResult::TcpSource(source) = world.report(0, 2) else {
@@ -211,7 +220,7 @@ fn clients_at_the_same_moment_are_all_served() {
 
 #[test]
 fn transactions_take_one_round_trip_each() {
-    let mut world = pair(perfect(US(500)), &[], Congestion::Cubic);
+    let mut world = pair(perfect(US(500)), &[], CUBIC);
     let server = AppKind::TransactionServer {
         port: 7,
         request: 1,
@@ -271,7 +280,7 @@ fn datagram_figures_are_those_of_the_injected_faults() {
         None => Fate::Deliver(US(200)),
     };
     let flows = [flow("voice", Protocol::Udp, 9000)];
-    let mut world = pair(Box::new(rule), &flows, Congestion::Cubic);
+    let mut world = pair(Box::new(rule), &flows, CUBIC);
     voice(&mut world, Pattern::Constant);
     let AppResult::UdpSource(source) = world.report(0, 2) else {
         panic!("not a source")
@@ -313,7 +322,7 @@ fn poisson_and_ticked_sources_keep_the_rate() {
         spacing: US(76),
     };
     for pattern in [Pattern::Poisson, tick] {
-        let mut world = pair(perfect(US(200)), &[], Congestion::Cubic);
+        let mut world = pair(perfect(US(200)), &[], CUBIC);
         voice(&mut world, pattern);
         let AppResult::UdpSink(sink) = world.report(1, 1) else {
             panic!("not a sink")
@@ -345,7 +354,7 @@ fn one_seed_gives_one_run() {
 
 #[test]
 fn an_independent_parser_finds_no_wrong_checksum() {
-    let mut world = pair(perfect(US(100)), &[], Congestion::Cubic);
+    let mut world = pair(perfect(US(100)), &[], CUBIC);
     world.record = true;
     world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
     world.start(0, 2, bulk(Some(50_000)), 0);
@@ -422,7 +431,7 @@ fn voice_once(world: &mut World) {
 #[test]
 fn stopping_and_wrong_programs() {
     use crate::ip::apps::{AppCommand, AppId, AppSpec};
-    let mut stack = Stack::new(config("a", 1, 1), Instant::ZERO).expect("sane");
+    let mut stack = Stack::new(config("a", 1, 1)).expect("sane");
     let mut start = |id, kind, now| {
         let spec = AppSpec {
             id: AppId(id),
@@ -486,7 +495,7 @@ fn programs_without_a_duration_run_until_stopped() {
         response: 1,
     };
     for kind in [datagrams, ping, bulk(None), transactions] {
-        let mut stack = Stack::new(config("a", 1, 1), Instant::ZERO).expect("sane");
+        let mut stack = Stack::new(config("a", 1, 1)).expect("sane");
         let spec = AppSpec {
             id: AppId(1),
             start: Instant::ZERO,
@@ -526,9 +535,9 @@ fn configurations_that_make_no_sense_are_refused() {
             2 => config.address = Ipv4Addr::new(224, 0, 0, 1),
             3 => config.neighbours = vec![(B, [1; 6])],
             4 => config.mtu = 100,
-            _ => config.tcp.send_buffer = 0,
+            _ => config.tcp.params.send.buffer = 0,
         }
-        bad.push(Stack::new(config, Instant::ZERO).is_err());
+        bad.push(Stack::new(config).is_err());
     }
     assert_eq!(bad, [true; 6]);
 }
@@ -543,14 +552,14 @@ proptest::proptest! {
             (0usize..200, 0usize..80, proptest::num::u8::ANY), 1..200,
         ),
     ) {
-        let mut world = pair(lossy(10, US(100), seed), &[], Congestion::Cubic);
+        let mut world = pair(lossy(10, US(100), seed), &[], CUBIC);
         world.record = true;
         world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
         world.start(0, 2, bulk(Some(100_000)), 0);
         world.start(1, 3, AppKind::UdpSink { port: 9000 }, 0);
         voice_once(&mut world);
         let frames = std::mem::take(&mut world.frames);
-        let mut host = Stack::new(config("b", 2, seed), Instant::ZERO).expect("sane");
+        let mut host = Stack::new(config("b", 2, seed)).expect("sane");
         let spec = crate::ip::apps::AppSpec {
             id: crate::ip::apps::AppId(1),
             start: Instant::ZERO,
@@ -565,9 +574,7 @@ proptest::proptest! {
             let at = at % frame.len();
             frame[at] = value;
             // Repair the IP checksum, so that the change passes the first checks.
-            if let Ok(mut ip) = smoltcp::wire::Ipv4Packet::new_checked(&mut frame[14..]) {
-                ip.fill_checksum();
-            }
+            crate::ip::packet::seal(&mut frame[14..]);
             host.handle_input(StackInput::of_first(&frame), now).expect("never refused");
             settle(&mut host, now);
             host.handle_input(StackInput::of_first(&frame[..at]), now).expect("never refused");

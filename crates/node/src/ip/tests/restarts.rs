@@ -60,7 +60,9 @@ fn pair(rule: Rule) -> World {
     let mut configs = vec![config("a", 1, 9), config("b", 2, 9)];
     // Small buffers limit the rate to about 1.6 Mbit/s, because the wire does not.
     for config in &mut configs {
-        (config.tcp.send_buffer, config.tcp.receive_buffer) = (4096, 4096);
+        config.tcp = (config.tcp)
+            .with_send_buffer(4096)
+            .with_receive_buffer(4096);
     }
     World::new(configs, &[flow], rule)
 }
@@ -73,7 +75,7 @@ fn restart(world: &mut World, host: usize) {
         seed: old.seed + 1000,
         ..old
     };
-    world.hosts[host] = Stack::new(config, world.now).expect("the same addresses");
+    world.hosts[host] = Stack::new(config).expect("the same addresses");
 }
 
 fn sent(world: &World, host: usize) -> TcpSourceResult {

@@ -72,7 +72,7 @@ impl World {
                 prefix: 0,
                 next_hop: GATE[n],
             }];
-            Stack::new(config, Instant::ZERO).expect("sane configuration")
+            Stack::new(config).expect("sane configuration")
         };
         Self {
             hosts: [host(0, "a", A), host(1, "b", B)],
@@ -199,8 +199,8 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
     let mut world = World::new(router(forwarding, 40), std::slice::from_ref(&flow));
     for host in 0..2 {
         let mut config = world.hosts[host].config().clone();
-        config.tcp.receive_buffer = window;
-        world.hosts[host] = Stack::new(config, Instant::ZERO).expect("sane configuration");
+        config.tcp = config.tcp.with_receive_buffer(window);
+        world.hosts[host] = Stack::new(config).expect("sane configuration");
     }
     world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
     let octets = Some(20_000_000);
@@ -514,7 +514,7 @@ fn errors_are_limited_and_never_answer_errors() {
     let mut frame = bytes.clone();
     frame[..6].copy_from_slice(&GATE_MAC[0]);
     frame[30..34].copy_from_slice(&nowhere.octets());
-    smoltcp::wire::Ipv4Packet::new_unchecked(&mut frame[14..]).fill_checksum();
+    crate::ip::packet::seal(&mut frame[14..]);
     assert_eq!(bench.frame(0, &frame), []);
     assert_eq!(bench.dropped(0, DropReason::NoRoute), 252);
 }
@@ -696,9 +696,8 @@ proptest::proptest! {
                     *octet = *value;
                 }
             }
-            let packet = frame.get_mut(14..).map(smoltcp::wire::Ipv4Packet::new_checked);
-            if fix && let Some(Ok(mut packet)) = packet {
-                packet.fill_checksum();
+            if fix && let Some(packet) = frame.get_mut(14..) {
+                crate::ip::packet::seal(packet);
             }
             bench.frame(0, &frame);
             bench.put(RouterInput::Inject(frame.get(14..).unwrap_or(&[])));

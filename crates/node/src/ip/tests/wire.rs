@@ -63,7 +63,7 @@ impl World {
             .collect();
         let hosts = configs
             .into_iter()
-            .map(|c| Stack::new(c, Instant::ZERO).expect("sane configuration"))
+            .map(|c| Stack::new(c).expect("sane configuration"))
             .collect();
         Self {
             hosts,

@@ -348,6 +348,28 @@ fn a_spurious_timer_is_taken_back() {
     );
 }
 
+/// A queue makes the round trip far longer than the shortest one. What was repeated needlessly is acknowledged for its
+/// first transmission, and does not make all that is under way late.
+#[test]
+fn a_needless_repetition_causes_no_further_ones() {
+    let mut params = Profile::Linux.params();
+    (params.send.buffer, params.send.most) = (65_536, 65_536);
+    let mut both = [0, 1].map(|_| Link::new(Some(8e6), MS(5)));
+    let mut once = true;
+    both[0].judge = Box::new(move |packet, now| {
+        let late = once && now > Instant::from_millis(1000) && !packet.data.is_empty();
+        once &= !late;
+        match late {
+            true => Fate::Late(MS(70)),
+            false => Fate::Passes,
+        }
+    });
+    let mut pair = Pair::new([params; 2], [4_000_000, 0], both);
+    pair.finish(far());
+    let counters = pair.ends[0].counters();
+    assert!((1..=3).contains(&counters.retransmissions), "{counters:?}");
+}
+
 #[test]
 fn a_mark_reduces_the_window_once_for_each_round_trip() {
     let mut params = Profile::NewReno.params();

@@ -73,7 +73,7 @@ pub fn drive(text: &str, limits: Limits) -> Fate {
     // The nodes of a live lab.
     let builder = Builder::new(&lab, lab.seed, Flavour::Kernel).split(true);
     for (id, _) in lab.nodes() {
-        let _ = builder.host(id, 0, Instant::ZERO);
+        let _ = builder.host(id, 0);
         let _ = builder.switch(id, 0);
     }
     let mut watcher = ();
