@@ -50,6 +50,6 @@ fn one_segment_waits_for_the_acknowledgement_and_three_cross_in_a_round_trip() {
         );
     }
     let stacks: Vec<_> = lab.traffic.iter().map(|flow| lab.tcp_of(flow)).collect();
-    let [none, reno] = ["none", "reno"].map(|name| Some(format!("reno {name}")));
+    let [none, reno] = ["reno none", "reno"].map(|name| Some(name.to_owned()));
     assert_eq!(stacks, [none.clone(), none, reno]);
 }

@@ -82,13 +82,19 @@ pub(super) fn put_u16(out: &mut [u8], at: usize, value: u16) {
     }
 }
 
+/// Sum of 16-bit words in one's complement. The sum does not depend on the order of octets but by a swap at the end, so
+/// words of this machine with 32 bits are added (RFC 1071 §2).
 fn ones_sum(octets: &[u8]) -> u64 {
-    let (pairs, odd) = octets.as_chunks::<2>();
-    let sum: u64 = pairs
+    let (words, rest) = octets.as_chunks::<4>();
+    let whole: u64 = words
         .iter()
-        .map(|pair| u64::from(u16::from_be_bytes(*pair)))
+        .map(|word| u64::from(u32::from_ne_bytes(*word)))
         .sum();
-    sum + odd.first().map_or(0, |last| u64::from(*last) << 8)
+    let mut last = [0; 4];
+    for (to, octet) in last.iter_mut().zip(rest) {
+        *to = *octet;
+    }
+    u64::from(fold(whole + u64::from(u32::from_ne_bytes(last))).to_be())
 }
 
 fn fold(mut sum: u64) -> u16 {
@@ -108,6 +114,7 @@ pub fn internet_checksum(octets: &[u8]) -> u16 {
 
 /// The checksum for octets 12 and 13.
 fn checksum_without_field(octets: &[u8]) -> u16 {
-    let field = octets.get(12..14).map_or(0, ones_sum);
-    !fold(ones_sum(octets) - field)
+    let (before, rest) = octets.split_at(octets.len().min(12));
+    let after = rest.get(2..).unwrap_or_default();
+    !fold(ones_sum(before) + ones_sum(after))
 }
