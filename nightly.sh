@@ -9,24 +9,25 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests, papers, busy, peers, first. Without options each fuzz target runs 300 s, then
-100000 mutants, 10000 schedules, tests with 20 seeds, an hour in which busy loops take all cores and no healthy daemon
-may be replaced, the virtual machines of interop/ with every version of the UNI, and the README's first command in a
-clone without a build: some hours. --short takes about ten minutes: 10 s, 2000, 100, 2, one minute.
+Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, peers, first. Without options each fuzz target runs 300 s,
+then 100000 mutants, 10000 schedules, tests with 20 seeds, an hour in which busy loops take all cores and no healthy
+daemon may be replaced, 40 random labs beside Linux kernels (root), the virtual machines of interop/ with every version
+of the UNI, and the README's first command in a clone without a build: some hours. --short takes about ten minutes: 10 s,
+2000, 100, 2, one minute, 2 labs.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
 --corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
 (in DIR/failed).
 TEXT
 }
 
-fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,peers,first
+fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600 worlds=40
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,peers,first
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. Empty: no target is known to fail.
 known_target="" known_words="${NIGHTLY_KNOWN_WORDS:-}"
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --short) fuzz_seconds=10 mutants=2000 schedules=100 seeds=2 busy_seconds=60 ;;
+        --short) fuzz_seconds=10 mutants=2000 schedules=100 seeds=2 busy_seconds=60 worlds=2 ;;
         --only) parts=${2:?$(usage)}; shift ;;
         --fuzz-seconds) fuzz_seconds=${2:?$(usage)}; shift ;;
         --mutants) mutants=${2:?$(usage)}; shift ;;
@@ -40,7 +41,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,peers,* | *,first,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,peers,* | *,first,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -140,6 +141,9 @@ if wanted busy; then
     AEROSTAT_BUSY_SECONDS=$busy_seconds attempt busy \
         cargo test -q --release -p aerostat-cli --test real no_healthy_daemon_is_replaced
 fi
+# Throughput of TCP in virtual time beside that between Linux kernels, in random labs.
+worlds() { cargo build -q --release && bench/worlds --worlds "$worlds" --keep "$corpus/worlds"; }
+wanted worlds && attempt worlds worlds
 # Every version of the UNI; ./check --rest runs one.
 peers() { cargo build -q --release && interop/run --aerostat target/release/aerostat --again 1; }
 wanted peers && attempt peers peers
