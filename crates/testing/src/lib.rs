@@ -1,6 +1,7 @@
 //! Parts that the tests of several crates share: a small ATM network in virtual time, without signalling, for machines
 //! that use the ATM service; networks of switches (feature `switch`); whole labs (feature `labs`); the command as a
-//! child process (feature `command`); and scripts for a TCP ([`tcp_script`]).
+//! child process (feature `command`); random messages
+//! of daemons ([`messages`]); and scripts for a TCP ([`tcp_script`]).
 //!
 //! [`AtmNet`] turns the [`AtmRequest`](aerostat_proto::AtmRequest)s of numbered users into
 //! [`AtmEvent`](aerostat_proto::AtmEvent)s of others, after a constant delay, in order. It can lose SDUs, refuse calls,
@@ -12,6 +13,7 @@ pub mod command;
 #[cfg(feature = "labs")]
 pub mod labs;
 pub mod lane;
+pub mod messages;
 mod net;
 #[cfg(feature = "command")]
 pub mod schema;

@@ -8,7 +8,7 @@ use super::{Helper, Looked, Owned};
 use crate::namespace::NetNs;
 use aerostat_proto::split::Role;
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::split::testing::{canonical, damaged, survives};
+use aerostat_testing::messages::canonical;
 use aerostat_wire::MacAddr;
 use proptest::prelude::*;
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -172,17 +172,9 @@ fn requests_are_no_longer_than_their_bound() {
     assert_eq!(longest.encode().len(), REQUEST_MAX);
 }
 
-proptest! {
-    #[test]
-    fn messages_survive_their_octets(seed: u64, at: usize, to: u8) {
-        survives::<Setup>(seed);
-        survives::<Request>(seed);
-        survives::<Reply>(seed);
-        damaged::<Setup>(seed, at, to);
-        damaged::<Request>(seed, at, to);
-        damaged::<Reply>(seed, at, to);
-    }
+aerostat_testing::message_properties!(Setup, Request, Reply);
 
+proptest! {
     /// Whatever octets come, only numbers of this lab's objects reach the kernel.
     #[test]
     fn any_octets_are_answered_and_move_nothing_of_others(
@@ -196,8 +188,8 @@ proptest! {
             [&kind.to_be_bytes()[..], &a.to_be_bytes(), &b.to_be_bytes()].concat()
         });
         for octets in packets.into_iter().chain(made) {
-            canonical::<Setup>(&octets);
-            canonical::<Request>(&octets);
+            canonical(&octets, Setup::encode, Setup::decode);
+            canonical(&octets, Request::encode, Request::decode);
             let mut asked = None;
             let reply = understood(&octets, |request| {
                 asked = Some(request);

@@ -1,25 +1,12 @@
 //! The messages as octets, in the form of [`codec`](crate::split::codec).
 
 use super::{FromSigd, LinkInfo, Offer, Setup, Start, ToSigd};
-use crate::split::Random;
-use crate::split::codec::{DecodeError, Field, Reader};
 use crate::sscop::Mode;
 use crate::uni::{CallId, Limits, Params as UniParams, Side, Version};
-use crate::{saal, split_choice, split_record};
+use crate::{saal, split_choice, split_record, split_wrapped};
 use aerostat_wire::AalType;
 
-impl Field for CallId {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.0.put(to);
-    }
-    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-        Field::take(from, name).map(Self)
-    }
-    fn sample(random: &mut Random) -> Self {
-        Self(Field::sample(random))
-    }
-}
-
+split_wrapped!(CallId);
 split_record!(Start {
     life,
     uni,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::split::codec::Message as _;
-use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names};
+use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon};
 use crate::{AtmEvent, AtmRequest};
 use aerostat_wire::Seq24;
 use aerostat_wire::q2931::CallRef;
@@ -18,7 +18,7 @@ const fn frame(message: FromSigd) -> From {
     }
 }
 
-crate::split::testing::message_properties!(To, From);
+aerostat_testing::message_properties!(To, From);
 
 /// A release without user data, octet by octet.
 #[test]
@@ -86,7 +86,7 @@ fn every_name_that_signalling_uses_is_known() {
             include_str!("../uni/mod.rs"),
             include_str!("../uni/restart.rs"),
         ];
-        let (count, strangers) = names::strangers(&sources, prefix);
+        let (count, strangers) = aerostat_testing::messages::strangers(&sources, prefix);
         assert!(count > 0, "{prefix}");
         // `with` is also the name of a message's function; its fields are not those of a trace.
         assert_eq!(strangers, [""; 0]);

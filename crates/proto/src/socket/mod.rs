@@ -25,7 +25,7 @@
 //! **Standards.** No standard. The model is the socket family with a connection manager in user space (Cambridge,
 //! 1993) and the sockets of linux-atm.
 
-use crate::{split_choice, split_messages, split_record};
+use crate::{split_choice, split_messages, split_record, split_wrapped};
 pub use aerostat_wire::q2931::UserData;
 
 /// Version of these messages.
@@ -456,21 +456,7 @@ impl SocketRef {
     }
 }
 
-impl crate::split::codec::Field for SocketRef {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.0.put(to);
-    }
-    fn take(
-        from: &mut crate::split::codec::Reader<'_>,
-        name: &'static str,
-    ) -> Result<Self, crate::split::codec::DecodeError> {
-        u64::take(from, name).map(Self)
-    }
-    fn sample(random: &mut crate::split::Random) -> Self {
-        Self(random.number())
-    }
-}
-
+split_wrapped!(SocketRef);
 split_choice!(Request {
     1 Hello { version };
     2 Open;

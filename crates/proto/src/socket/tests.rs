@@ -6,7 +6,7 @@ use crate::split::codec::Message as _;
 
 type Asked = Numbered<Request>;
 type Answered = Numbered<Answer>;
-crate::split::testing::message_properties!(Asked, Answered, Offer, Left);
+aerostat_testing::message_properties!(Asked, Answered, Offer, Left);
 
 /// A client in another language is written against these octets.
 #[test]

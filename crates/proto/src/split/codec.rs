@@ -4,7 +4,7 @@
 //! bounds every list. Decoding accepts only the exact form, so encoding a decoded message gives the same octets.
 
 use super::names;
-use super::{Greeting, Random, Role};
+use super::{Greeting, Role};
 use crate::parameters::PerSecond;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId, Trace};
 use aerostat_wire::q2931::UserData;
@@ -57,8 +57,6 @@ pub trait Field: Sized {
     /// # Errors
     /// If the octets are not a valid value.
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
-    /// A random value: for tests of all messages, in any crate.
-    fn sample(random: &mut Random) -> Self;
     /// Appends values.
     fn put_each(all: &[Self], to: &mut Vec<u8>) {
         all.iter().for_each(|value| value.put(to));
@@ -84,9 +82,6 @@ impl Field for u8 {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         from.u8(name)
     }
-    fn sample(random: &mut Random) -> Self {
-        (random.number() >> 56) as Self
-    }
     fn put_each(all: &[Self], to: &mut Vec<u8>) {
         to.extend_from_slice(all);
     }
@@ -100,7 +95,7 @@ impl Field for u8 {
 }
 
 macro_rules! numbers {
-    ($($number:ident $bits:literal),+) => {$(
+    ($($number:ident),+) => {$(
         impl Field for $number {
             fn put(&self, to: &mut Vec<u8>) {
                 to.extend(self.to_be_bytes());
@@ -108,13 +103,10 @@ macro_rules! numbers {
             fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
                 from.array(name).map(Self::from_be_bytes)
             }
-            fn sample(random: &mut Random) -> Self {
-                (random.number() >> (64 - $bits)) as Self
-            }
         }
     )+};
 }
-numbers!(u16 16, u32 32, u64 64, i32 32);
+numbers!(u16, u32, u64, i32);
 
 impl Field for bool {
     fn put(&self, to: &mut Vec<u8>) {
@@ -128,9 +120,6 @@ impl Field for bool {
             other => Err(DecodeError::value(name, at, other.into())),
         }
     }
-    fn sample(random: &mut Random) -> Self {
-        random.number() & 1 == 1
-    }
 }
 
 /// Numbers of interfaces and bounds: four octets.
@@ -141,21 +130,6 @@ impl Field for usize {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         from.u32(name).map(|number| number as Self)
     }
-    fn sample(random: &mut Random) -> Self {
-        u32::sample(random) as Self
-    }
-}
-
-impl Field for PerSecond {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.0.put(to);
-    }
-    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-        from.u32(name).map(Self)
-    }
-    fn sample(random: &mut Random) -> Self {
-        Self(u32::sample(random))
-    }
 }
 
 /// Nanoseconds.
@@ -165,9 +139,6 @@ impl Field for Duration {
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         u64::take(from, name).map(Self::from_nanos)
-    }
-    fn sample(random: &mut Random) -> Self {
-        Self::from_nanos(random.number())
     }
 }
 
@@ -180,33 +151,26 @@ impl Field for Instant {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         u64::take(from, name).map(Self::from_nanos)
     }
-    fn sample(random: &mut Random) -> Self {
-        Self::from_nanos(random.number())
-    }
 }
 
-macro_rules! wrapped {
-    ($($outer:ident($inner:ty)),+) => {$(
-        impl Field for $outer {
+/// Each of these values is encoded as the one value inside it.
+#[macro_export]
+macro_rules! split_wrapped {
+    ($($outer:ident),+ $(,)?) => {$(
+        impl $crate::split::codec::Field for $outer {
             fn put(&self, to: &mut Vec<u8>) {
                 self.0.put(to);
             }
-            fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-                Field::take(from, name).map(Self)
-            }
-            fn sample(random: &mut Random) -> Self {
-                Self(Field::sample(random))
+            fn take(
+                from: &mut $crate::split::codec::Reader<'_>,
+                name: &'static str,
+            ) -> Result<Self, $crate::split::codec::DecodeError> {
+                $crate::split::codec::Field::take(from, name).map(Self)
             }
         }
     )+};
 }
-wrapped!(
-    AtmAddress([u8; 20]),
-    MacAddr([u8; 6]),
-    ConnId(u32),
-    PartyId(u16),
-    Cause(u8)
-);
+split_wrapped!(AtmAddress, MacAddr, ConnId, PartyId, Cause, PerSecond);
 
 impl<const N: usize> Field for [u8; N] {
     fn put(&self, to: &mut Vec<u8>) {
@@ -214,9 +178,6 @@ impl<const N: usize> Field for [u8; N] {
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         from.array(name)
-    }
-    fn sample(random: &mut Random) -> Self {
-        core::array::from_fn(|_| Field::sample(random))
     }
 }
 
@@ -227,9 +188,6 @@ impl Field for Ipv4Addr {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         from.u32(name).map(Self::from_bits)
     }
-    fn sample(random: &mut Random) -> Self {
-        Self::from_bits(Field::sample(random))
-    }
 }
 
 impl Field for Ipv6Addr {
@@ -238,10 +196,6 @@ impl Field for Ipv6Addr {
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         from.array::<16>(name).map(Self::from)
-    }
-    fn sample(random: &mut Random) -> Self {
-        let high = u128::from(u64::sample(random)) << 64;
-        Self::from_bits(high | u128::from(u64::sample(random)))
     }
 }
 
@@ -267,12 +221,6 @@ impl Field for IpAddr {
             other => Err(DecodeError::value(name, at, other.into())),
         }
     }
-    fn sample(random: &mut Random) -> Self {
-        match u8::sample(random) & 1 {
-            0 => Self::V4(Field::sample(random)),
-            _ => Self::V6(Field::sample(random)),
-        }
-    }
 }
 
 impl<T: Field> Field for Option<T> {
@@ -286,9 +234,6 @@ impl<T: Field> Field for Option<T> {
         bool::take(from, name)?
             .then(|| T::take(from, name))
             .transpose()
-    }
-    fn sample(random: &mut Random) -> Self {
-        bool::sample(random).then(|| T::sample(random))
     }
 }
 
@@ -307,12 +252,6 @@ impl<T: Field, E: Field> Field for Result<T, E> {
             false => Err(E::take(from, name)?),
         })
     }
-    fn sample(random: &mut Random) -> Self {
-        match bool::sample(random) {
-            true => Ok(T::sample(random)),
-            false => Err(E::sample(random)),
-        }
-    }
 }
 
 impl<T: Field> Field for Box<T> {
@@ -321,9 +260,6 @@ impl<T: Field> Field for Box<T> {
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         T::take(from, name).map(Self::new)
-    }
-    fn sample(random: &mut Random) -> Self {
-        Self::new(T::sample(random))
     }
 }
 
@@ -335,10 +271,6 @@ impl Field for &'static str {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         let at = from.offset();
         names::known(take_text(from, name)?).ok_or(DecodeError::value(name, at, 0))
-    }
-    fn sample(random: &mut Random) -> Self {
-        let all: Vec<&str> = names::all().collect();
-        all[random.below(all.len())]
     }
 }
 
@@ -380,10 +312,6 @@ impl<T: Field> Field for Vec<T> {
         let count = from.u16(name)?;
         T::take_each(from, count.into(), name)
     }
-    fn sample(random: &mut Random) -> Self {
-        let count = random.number() % 5;
-        (0..count).map(|_| T::sample(random)).collect()
-    }
 }
 
 impl<A: Field, B: Field> Field for (A, B) {
@@ -393,9 +321,6 @@ impl<A: Field, B: Field> Field for (A, B) {
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         Ok((A::take(from, name)?, B::take(from, name)?))
-    }
-    fn sample(random: &mut Random) -> Self {
-        (A::sample(random), B::sample(random))
     }
 }
 
@@ -408,9 +333,6 @@ impl<A: Field, B: Field, C: Field> Field for (A, B, C) {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         let (first, second) = (A::take(from, name)?, B::take(from, name)?);
         Ok((first, second, C::take(from, name)?))
-    }
-    fn sample(random: &mut Random) -> Self {
-        (A::sample(random), B::sample(random), C::sample(random))
     }
 }
 
@@ -442,9 +364,6 @@ impl Field for String {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         take_text(from, name).map(str::to_owned)
     }
-    fn sample(random: &mut Random) -> Self {
-        format!("{:x} é", random.number())
-    }
 }
 
 /// Its length in one octet, then the octets; at most [`UserData::MAX`].
@@ -458,10 +377,6 @@ impl Field for UserData {
         let length = from.u8(name)?;
         let octets = from.take(name, length.into())?;
         Self::new(octets.to_vec()).ok_or_else(|| DecodeError::value(name, at, length.into()))
-    }
-    fn sample(random: &mut Random) -> Self {
-        let length = random.number() as usize % (Self::MAX + 1);
-        Self::new((0..length).map(|_| random.number() as u8).collect()).unwrap_or_default()
     }
 }
 
@@ -477,9 +392,6 @@ impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
         let all = take_ascending(from, name, |(key, _): &(K, V)| key)?;
         Ok(all.into_iter().collect())
     }
-    fn sample(random: &mut Random) -> Self {
-        Vec::<(K, V)>::sample(random).into_iter().collect()
-    }
 }
 
 /// In order, each value once; at most 65 535.
@@ -490,9 +402,6 @@ impl<T: Field + Ord> Field for BTreeSet<T> {
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         let all = take_ascending(from, name, |value: &T| value)?;
         Ok(all.into_iter().collect())
-    }
-    fn sample(random: &mut Random) -> Self {
-        Vec::<T>::sample(random).into_iter().collect()
     }
 }
 
@@ -505,9 +414,6 @@ impl Field for Blli {
         let at = from.offset();
         let octets = Vec::<u8>::take(from, name)?;
         Self::from_octets(&octets).ok_or(DecodeError::value(name, at, octets.len() as u32))
-    }
-    fn sample(random: &mut Random) -> Self {
-        [Self::LLC, Self::IP, Self::LANE_CONTROL][random.below(3)]
     }
 }
 
@@ -522,16 +428,13 @@ impl Field for Bhli {
         let (kind, info) = <(u8, Vec<u8>)>::take(from, name)?;
         Self::new(kind, &info).ok_or(DecodeError::value(name, at, kind.into()))
     }
-    fn sample(random: &mut Random) -> Self {
-        [Self::TTCP, Self::SVC][random.below(2)]
-    }
 }
 
 /// A structure is its fields in order.
 #[macro_export]
 macro_rules! split_record {
-    ($kind:ident { $($field:ident),+ $(,)? }) => {
-        impl $crate::split::codec::Field for $kind {
+    ($kind:ident $(<$part:ident>)? { $($field:ident),+ $(,)? }) => {
+        impl $(<$part: $crate::split::codec::Field>)? $crate::split::codec::Field for $kind $(<$part>)? {
             fn put(&self, to: &mut Vec<u8>) {
                 let Self { $($field),+ } = self;
                 $($crate::split::codec::Field::put($field, to);)+
@@ -542,9 +445,6 @@ macro_rules! split_record {
             ) -> Result<Self, $crate::split::codec::DecodeError> {
                 Ok(Self { $($field: $crate::split::codec::Field::take(from, stringify!($field))?),+ })
             }
-            fn sample(random: &mut $crate::split::Random) -> Self {
-                Self { $($field: $crate::split::codec::Field::sample(random)),+ }
-            }
         }
     };
 }
@@ -552,8 +452,10 @@ macro_rules! split_record {
 /// A choice is encoded as its number in two octets, then the fields of the chosen variant.
 #[macro_export]
 macro_rules! split_choice {
-    ($kind:ident { $($number:literal $variant:ident $({ $($field:ident),+ })? $(($inner:ident))?;)+ }) => {
-        impl $crate::split::codec::Field for $kind {
+    ($kind:ident $(<$part:ident>)? {
+        $($number:literal $variant:ident $({ $($field:ident),+ })? $(($inner:ident))?;)+
+    }) => {
+        impl $(<$part: $crate::split::codec::Field>)? $crate::split::codec::Field for $kind $(<$part>)? {
             fn put(&self, to: &mut Vec<u8>) {
                 match self {
                     $(Self::$variant $({ $($field),+ })? $(($inner))? => {
@@ -577,24 +479,7 @@ macro_rules! split_choice {
                     }
                 })
             }
-            fn sample(random: &mut $crate::split::Random) -> Self {
-                let all: &[fn(&mut $crate::split::Random) -> Self] = &[
-                    $(|_random| Self::$variant
-                        $({ $($field: $crate::split::codec::Field::sample(_random)),+ })?
-                        $(($crate::split_sample!($inner, _random)))?,)+
-                ];
-                all[random.below(all.len())](random)
-            }
         }
-    };
-}
-
-/// A sample; the name stands for the repetition in [`split_choice!`].
-#[doc(hidden)]
-#[macro_export]
-macro_rules! split_sample {
-    ($name:ident, $random:expr) => {
-        $crate::split::codec::Field::sample($random)
     };
 }
 
@@ -679,10 +564,5 @@ impl Field for Trace {
             fields,
             milestone: bool::take(from, "milestone")?,
         })
-    }
-    fn sample(random: &mut Random) -> Self {
-        let all: Vec<&str> = names::all().collect();
-        let name = all[random.below(all.len())];
-        Self::milestone(name, String::sample(random)).with("mps", random.number())
     }
 }

@@ -13,9 +13,8 @@
 //! **Objects and owners.** A frame of the socket is [`ToDaemon`] or [`FromDaemon`] with the number of the daemon that
 //! receives or sent it: a process serves all daemons of its role at a node, and the node assigned the numbers.
 
-use super::Random;
-use super::codec::{DecodeError, Field, Message, Reader};
-use crate::{AtmEvent, AtmRequest, Duration, Instant, Machine, Trace};
+use super::codec::{Field, Message};
+use crate::{AtmEvent, AtmRequest, Duration, Instant, Machine, Trace, split_choice, split_record};
 use core::convert::Infallible;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -272,23 +271,7 @@ pub enum ProcessEvent<M> {
     Said(M),
 }
 
-impl<M: Field> Field for Numbered<M> {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.number.put(to);
-        self.message.put(to);
-    }
-    fn take(from: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
-        let number = Field::take(from, "number")?;
-        let message = Field::take(from, "message")?;
-        Ok(Self { number, message })
-    }
-    fn sample(random: &mut Random) -> Self {
-        let number = Field::sample(random);
-        let message = Field::sample(random);
-        Self { number, message }
-    }
-}
-
+split_record!(Numbered<M> { number, message });
 impl<M: Field> Message for Numbered<M> {}
 
 impl<M> ToDaemon<M> {
@@ -299,74 +282,6 @@ impl<M> ToDaemon<M> {
     }
 }
 
-impl<M: Field> Field for ToDaemon<M> {
-    fn put(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Atm(event) => {
-                1_u16.put(to);
-                event.put(to);
-            }
-            Self::Message(message) => {
-                2_u16.put(to);
-                message.put(to);
-            }
-        }
-    }
-    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-        let at = from.offset();
-        Ok(match from.u16(name)? {
-            1 => Self::Atm(Field::take(from, "event")?),
-            2 => Self::Message(Field::take(from, "message")?),
-            other => return Err(DecodeError::value(name, at, other.into())),
-        })
-    }
-    fn sample(random: &mut Random) -> Self {
-        match random.below(2) {
-            0 => Self::Atm(Field::sample(random)),
-            _ => Self::Message(Field::sample(random)),
-        }
-    }
-}
-
-impl<M: Field> Field for FromDaemon<M> {
-    fn put(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Atm(request) => {
-                1_u16.put(to);
-                request.put(to);
-            }
-            Self::Message(message) => {
-                2_u16.put(to);
-                message.put(to);
-            }
-            Self::Trace(trace) => {
-                3_u16.put(to);
-                trace.put(to);
-            }
-            Self::Ended(ended) => {
-                4_u16.put(to);
-                ended.put(to);
-            }
-        }
-    }
-    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-        let at = from.offset();
-        Ok(match from.u16(name)? {
-            1 => Self::Atm(Field::take(from, "request")?),
-            2 => Self::Message(Field::take(from, "message")?),
-            3 => Self::Trace(Field::take(from, "trace")?),
-            4 => Self::Ended(Field::take(from, "ended")?),
-            other => return Err(DecodeError::value(name, at, other.into())),
-        })
-    }
-    fn sample(random: &mut Random) -> Self {
-        match random.below(8) {
-            0 => Self::Trace(Field::sample(random)),
-            1 => Self::Ended(Field::sample(random)),
-            2 | 3 => Self::Atm(Field::sample(random)),
-            _ => Self::Message(Field::sample(random)),
-        }
-    }
-}
-
-crate::split_choice!(Ended { 1 Stops; 2 Restarts; 3 Exits; });
+split_choice!(ToDaemon<M> { 1 Atm(event); 2 Message(message); });
+split_choice!(FromDaemon<M> { 1 Atm(request); 2 Message(message); 3 Trace(trace); 4 Ended(ended); });
+split_choice!(Ended { 1 Stops; 2 Restarts; 3 Exits; });

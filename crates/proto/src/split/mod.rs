@@ -19,8 +19,8 @@
 //!
 //! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two types of messages with
 //! [`split_choice!`](crate::split_choice) and [`split_record!`](crate::split_record) (in whatever crate the types are),
-//! its list in [`names`], a [`Daemon`], a data half with a [`Seat`], and a test with `message_properties!` for
-//! both types. The rest is in the essay of `aerostat_live::daemons`.
+//! its list in [`names`], a [`Daemon`], a data half with a [`Seat`], and a test with `message_properties!` of
+//! `aerostat-testing` for both types. The rest is in the essay of `aerostat_live::daemons`.
 //!
 //! **Bounds.** A frame has at most [`FRAME_MAX`] octets. [`Early::MOST`] SDUs of a connection wait until the data half
 //! can use the connection. The live driver bounds what waits for a process that does not read.
@@ -31,9 +31,8 @@ pub mod codec;
 mod daemon;
 pub mod names;
 mod seat;
-pub mod testing;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use core::fmt;
 pub use daemon::{
@@ -41,7 +40,6 @@ pub use daemon::{
     Signal, ToDaemon,
 };
 pub use seat::{Early, Handle, Rights, Seat, SeatCounters};
-pub use testing::Random;
 
 /// The purpose of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

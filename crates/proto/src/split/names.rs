@@ -2,7 +2,7 @@
 //!
 //! The name of a trace is a word of the program, not of the peer. A name that is in no list becomes [`OTHER`], and a
 //! field that is in no list is left out. So the list of a role must contain all its names; a test of the role checks
-//! this ([`strangers`]).
+//! this.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -165,7 +165,7 @@ const MPSD: &[&str] = &[
 ];
 
 /// All names.
-pub(super) fn all() -> impl Iterator<Item = &'static str> {
+pub fn all() -> impl Iterator<Item = &'static str> {
     ALL.iter().copied().flatten().copied()
 }
 
@@ -174,30 +174,4 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
 pub fn known(name: &str) -> Option<&'static str> {
     static WORDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| all().collect());
     WORDS.get(name).copied()
-}
-
-/// For tests: the number of names of traces in the sources of a role (quoted text that begins with `prefix`), and the
-/// names and fields that are in no list.
-#[must_use]
-pub fn strangers(sources: &[&str], prefix: &str) -> (usize, Vec<String>) {
-    let (mut count, mut strangers) = (0, Vec::new());
-    let mut look = |name: &str| {
-        if known(name).is_none() {
-            strangers.push(name.to_owned());
-        }
-    };
-    for source in sources {
-        for literal in source.split('"').skip(1).step_by(2) {
-            if literal.starts_with(prefix) {
-                count += 1;
-                look(literal);
-            }
-        }
-        for rest in source.split(".with(").skip(1) {
-            if let Some(key) = rest.trim_start().strip_prefix('"') {
-                look(key.split('"').next().unwrap_or_default());
-            }
-        }
-    }
-    (count, strangers)
 }

@@ -6,9 +6,7 @@ use aerostat_node::signalling::{
 };
 use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, Offer, SDU_MAX, SIGNALLING, ToSigd};
-use aerostat_proto::split::{
-    Daemon as _, Ended, FromDaemon, ProcessEvent, Signal, ToDaemon, names,
-};
+use aerostat_proto::split::{Daemon as _, Ended, FromDaemon, ProcessEvent, Signal, ToDaemon};
 use aerostat_proto::sscop::Mode;
 use aerostat_proto::uni::{CallId, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
@@ -771,7 +769,7 @@ fn every_name_of_a_trace_is_known() {
         include_str!("../../../src/signalling/sigd/calls.rs"),
         include_str!("../../../src/interface.rs"),
     ];
-    let (count, strangers) = names::strangers(&sources, "uni.");
+    let (count, strangers) = aerostat_testing::messages::strangers(&sources, "uni.");
     assert!(count > 1);
     assert_eq!(strangers, [""; 0]);
 }

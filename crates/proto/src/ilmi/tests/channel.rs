@@ -5,10 +5,12 @@ use super::super::*;
 use super::{ESI, OTHER, PREFIX, network, own, registering, user};
 use crate::AtmRequest;
 use crate::machine::settle;
-use crate::split::codec::{Field as _, Message as _};
+use crate::split::codec::Message as _;
+use crate::split::tests::sample;
 use crate::split::{
-    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Random, Signal,
+    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal,
 };
+use aerostat_testing::messages::Random;
 use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, mib};
 use proptest::prelude::*;
 
@@ -517,13 +519,13 @@ proptest! {
             }
             let claim = n.into();
             let message = match what {
-                0 => FromDaemon::sample(&mut random),
+                0 => sample(&mut random),
                 1 => FromDaemon::Message(FromIlmid::Claim { claim, addresses: vec![address] }),
                 2 => FromDaemon::Message(FromIlmid::Address { address, usable: n % 4 != 0 }),
                 3 => FromDaemon::Message(FromIlmid::Withdrawn(address)),
                 4 => FromDaemon::Message(FromIlmid::Services(vec![address; n.into()])),
                 5 => FromDaemon::Atm(AtmRequest::Send { conn: MANAGEMENT, sdu: vec![n; 20] }),
-                _ => FromDaemon::Message(FromIlmid::sample(&mut random)),
+                _ => FromDaemon::Message(sample(&mut random)),
             };
             line.tell(end, ChannelInput::Daemon(ProcessEvent::Said(message)));
             let channel = &line.ends[end].channel;

@@ -5,18 +5,19 @@ use super::super::*;
 use super::{network, user};
 use crate::machine::settle;
 use crate::split::codec::Message as _;
+use crate::split::tests::sample;
 use crate::split::{
-    FRAME_MAX, FromDaemon, Numbered, Process, ProcessInput, ProcessOutput, Random, Signal,
-    ToDaemon, names,
+    FRAME_MAX, FromDaemon, Numbered, Process, ProcessInput, ProcessOutput, Signal, ToDaemon,
 };
 use crate::{AtmEvent, AtmRequest};
+use aerostat_testing::messages::Random;
 use aerostat_wire::{TrafficParams, Vc};
 use proptest::prelude::*;
 
 type To = Numbered<ToDaemon<ToIlmid>>;
 type From = Numbered<FromDaemon<FromIlmid>>;
 
-crate::split::testing::message_properties!(To, From);
+aerostat_testing::message_properties!(To, From);
 
 proptest! {
     /// A process that gets random messages, random SDUs and signals neither panics nor talks without end, and each of
@@ -49,10 +50,9 @@ proptest! {
         }
         let mut random = Random::new(seed);
         for (what, n, wait) in steps {
-            use crate::split::codec::Field as _;
             let message = match what {
-                0 | 1 => ToDaemon::Message(ToIlmid::sample(&mut random)),
-                2 => ToDaemon::Atm(AtmEvent::sample(&mut random)),
+                0 | 1 => ToDaemon::Message(sample(&mut random)),
+                2 => ToDaemon::Atm(sample(&mut random)),
                 3 => ToDaemon::Atm(if n % 3 == 0 { AtmEvent::Down } else { AtmEvent::Up }),
                 4 if n % 8 == 0 => {
                     let signal = if n % 16 == 0 { Signal::Terminate } else { Signal::Reload };
@@ -123,7 +123,7 @@ fn every_name_that_the_daemon_uses_is_known() {
         include_str!("../manager.rs"),
         include_str!("../pvc.rs"),
     ];
-    let (count, strangers) = names::strangers(&sources, "ilmi.");
+    let (count, strangers) = aerostat_testing::messages::strangers(&sources, "ilmi.");
     assert!(count > 3, "{count}");
     assert_eq!(strangers, [""; 0]);
 }

@@ -78,10 +78,10 @@ pub fn multicast_send(tlvs: &[Tlv], sdu: u16) -> Result<Option<TrafficParams>, S
             None => Ok(None),
         };
     };
-    if kind == BEST_EFFORT.into() {
+    if kind == u32::from(BEST_EFFORT) {
         return Ok(None);
     }
-    if kind != VARIABLE.into() && kind != CONSTANT.into() {
+    if kind != u32::from(VARIABLE) && kind != u32::from(CONSTANT) {
         return Err(format!(
             "multicast-send-vcc-type at octet {kind_at} is {kind}, which is no type"
         ));
@@ -96,7 +96,7 @@ pub fn multicast_send(tlvs: &[Tlv], sdu: u16) -> Result<Option<TrafficParams>, S
             "multicast-send-peak-rate at octet {peak_at} is {peak}, and the average rate {average}"
         ));
     }
-    if kind == CONSTANT.into() {
+    if kind == u32::from(CONSTANT) {
         return match average == peak {
             true => Ok(Some(TrafficParams::cbr(peak, sdu))),
             false => Err(format!(

@@ -4,11 +4,13 @@
 use super::*;
 use crate::lane::{BusConfig, LesConfig, ServerParams};
 use crate::split::codec::Message as _;
+use crate::split::tests::sample;
 use crate::split::{
     Ended, FRAME_MAX, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
-    Signal, ToDaemon, names,
+    Signal, ToDaemon,
 };
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine as _, PartyId};
+use aerostat_testing::messages::Random;
 use aerostat_wire::lane::{CONTROL_SDU, ElanName};
 use aerostat_wire::{MacAddr, Qos, Sap, Vc};
 
@@ -17,12 +19,12 @@ const NOW: Instant = Instant::ZERO;
 type To = Numbered<ToDaemon<ToServer>>;
 type From = Numbered<FromDaemon<FromServer>>;
 
-crate::split::testing::message_properties!(To, From);
+aerostat_testing::message_properties!(To, From);
 
 #[test]
 fn data_is_told_apart_by_its_first_octets() {
     for seed in 0..2000 {
-        let frame: To = crate::split::codec::Field::sample(&mut crate::split::Random::new(seed));
+        let frame: To = sample(&mut Random::new(seed));
         let data = matches!(frame.message, ToDaemon::Atm(AtmEvent::Received { .. }));
         assert_eq!(ToDaemon::<ToServer>::is_data(&frame.encode()), data);
     }
@@ -43,7 +45,7 @@ fn every_name_that_a_server_uses_is_known() {
         (&[include_str!("../bus/mod.rs")][..], "bus.", 1),
         (&[include_str!("../lecs/mod.rs")][..], "lecs.", 3),
     ] {
-        let (count, strangers) = names::strangers(sources, prefix);
+        let (count, strangers) = aerostat_testing::messages::strangers(sources, prefix);
         assert!(count >= least, "{prefix} {count}");
         assert!(strangers.is_empty(), "{strangers:?}");
     }

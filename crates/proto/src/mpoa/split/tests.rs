@@ -4,9 +4,10 @@ use super::*;
 use crate::ConnId;
 use crate::mpoa::messages::EgressInfo;
 use crate::split::codec::{Field, Message as _, TEXT_MAX};
-use crate::split::testing::Random;
-use crate::split::{FRAME_MAX, FromDaemon, Numbered, names};
+use crate::split::tests::sample;
+use crate::split::{FRAME_MAX, FromDaemon, Numbered};
 use crate::{AtmRequest, Trace};
+use aerostat_testing::messages::Random;
 
 type To = Numbered<crate::split::ToDaemon<ToMpcd>>;
 type From = Numbered<FromDaemon<FromMpcd>>;
@@ -15,7 +16,7 @@ const fn frame(message: FromDaemon<FromMpcd>) -> From {
     Numbered { number: 0, message }
 }
 
-crate::split::testing::message_properties!(To, From);
+aerostat_testing::message_properties!(To, From);
 
 /// A Cache Imposition, octet by octet.
 #[test]
@@ -56,10 +57,10 @@ fn numbers_are_those_of_the_linux_client() {
             message.put(&mut octets);
             u16::from_be_bytes([octets[0], octets[1]])
         }
-        let message = ToKernel::sample(&mut random);
+        let message: ToKernel = sample(&mut random);
         let own = number(&message);
         assert_eq!(message.number().unwrap_or(own.max(400)), own);
-        let message = ToDaemon::sample(&mut random);
+        let message: ToDaemon = sample(&mut random);
         let own = number(&message);
         assert_eq!(message.number().unwrap_or(own.max(400)), own);
     }
@@ -90,7 +91,7 @@ fn every_name_that_the_daemon_uses_is_known() {
         include_str!("../mpc/daemon/conns.rs"),
         include_str!("../mpc/process.rs"),
     ];
-    let (count, strangers) = names::strangers(&sources, "mpc.");
+    let (count, strangers) = aerostat_testing::messages::strangers(&sources, "mpc.");
     assert!(count > 10, "{count}");
     assert!(strangers.is_empty(), "{strangers:?}");
 }

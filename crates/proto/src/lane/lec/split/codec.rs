@@ -4,9 +4,8 @@ use super::{FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
 use super::{ToControl, ToData};
 use crate::lane::LecLimits;
 use crate::lane::lec::{ArpStatus, LecConfig, LecState};
-use crate::split::Random;
 use crate::split::codec::{DecodeError, Field, Reader};
-use crate::{split_choice, split_record};
+use crate::{split_choice, split_record, split_wrapped};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv, TlvType};
 
 /// Its octets, with their number before them.
@@ -22,29 +21,9 @@ impl Field for ElanName {
         let octets = from.take(name, length.into())?;
         Self::from_octets(octets).ok_or(DecodeError::value(name, at, length.into()))
     }
-    fn sample(random: &mut Random) -> Self {
-        let octets = <[u8; 32]>::sample(random);
-        let length = random.below(33);
-        Self::from_octets(&octets[..length]).unwrap_or_default()
-    }
 }
 
-macro_rules! wrapped {
-    ($($outer:ident($inner:ty)),+) => {$(
-        impl Field for $outer {
-            fn put(&self, to: &mut Vec<u8>) {
-                self.0.put(to);
-            }
-            fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
-                <$inner>::take(from, name).map(Self)
-            }
-            fn sample(random: &mut Random) -> Self {
-                Self(Field::sample(random))
-            }
-        }
-    )+};
-}
-wrapped!(LanType(u8), MaxFrameSize(u8), TlvType(u32));
+split_wrapped!(LanType, MaxFrameSize, TlvType);
 
 split_choice!(LecState {
     0 Stopped;

@@ -3,12 +3,12 @@
 use super::*;
 use crate::AtmRequest;
 use crate::split::codec::Message as _;
-use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names};
+use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon};
 
 type To = Numbered<ToDaemon<ToLecd>>;
 type From = Numbered<FromDaemon<FromLecd>>;
 
-crate::split::testing::message_properties!(To, From);
+aerostat_testing::message_properties!(To, From);
 
 /// A path for a destination, octet by octet.
 #[test]
@@ -51,7 +51,7 @@ fn every_name_that_the_control_part_uses_is_known() {
         include_str!("../join.rs"),
         include_str!("../daemon.rs"),
     ];
-    let (count, strangers) = names::strangers(&sources, "lane.");
+    let (count, strangers) = aerostat_testing::messages::strangers(&sources, "lane.");
     assert!(strangers.is_empty(), "{strangers:?}");
     assert!(count > 10, "{count}");
 }

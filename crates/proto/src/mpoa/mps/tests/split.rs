@@ -10,12 +10,14 @@ use crate::mpoa::mps::{
     RouteResult, ToRouter,
 };
 use crate::nhrp::auth;
-use crate::split::codec::{Field as _, Message as _};
+use crate::split::codec::Message as _;
+use crate::split::tests::sample;
 use crate::split::{
-    FRAME_MAX, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Random,
-    Signal, ToDaemon, names,
+    FRAME_MAX, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal,
+    ToDaemon, names,
 };
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine as _, PartyId};
+use aerostat_testing::messages::Random;
 use aerostat_wire::mpoa::{op as mop, shortcut_sdu};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use proptest::prelude::*;
@@ -26,7 +28,7 @@ type From = Numbered<FromDaemon<FromMpsd>>;
 const SECOND: Duration = Duration::from_secs(1);
 const NOW: Instant = Instant::from_secs(1);
 
-crate::split::testing::message_properties!(To, From);
+aerostat_testing::message_properties!(To, From);
 
 #[test]
 fn every_name_that_the_daemon_uses_is_known() {
@@ -44,7 +46,7 @@ fn every_name_that_the_daemon_uses_is_known() {
         include_str!("../register.rs"),
         include_str!("../resolve.rs"),
     ];
-    let (count, strangers) = names::strangers(&sources, "mps.");
+    let (count, strangers) = aerostat_testing::messages::strangers(&sources, "mps.");
     assert!(count > 25, "{count}");
     assert!(strangers.is_empty(), "{strangers:?}");
     for kind in ["resolution", "imposition", "removal", "purge"] {
@@ -535,7 +537,7 @@ fn a_long_report_is_shown_whole_and_its_times_are_those_of_this_clock() {
 }
 
 fn many<T: crate::split::codec::Field>(random: &mut Random) -> Vec<T> {
-    (0..2000).map(|_| T::sample(random)).collect()
+    (0..2000).map(|_| sample(random)).collect()
 }
 
 #[test]
@@ -587,7 +589,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A message that a daemon that has been taken over may send: the times of a sample are of no use here.
 fn forged(seed: u64) -> FromDaemon<FromMpsd> {
-    FromDaemon::sample(&mut Random::new(seed))
+    sample(&mut Random::new(seed))
 }
 
 proptest! {
@@ -614,7 +616,7 @@ proptest! {
                 Step::From(seed) => {
                     world.input(0, Input::Process(ProcessEvent::Said(forged(seed))));
                 }
-                Step::To(seed) => world.tell_process(0, ToDaemon::sample(&mut Random::new(seed))),
+                Step::To(seed) => world.tell_process(0, sample(&mut Random::new(seed))),
                 Step::Wait(ms) => world.run(Duration::from_millis(ms.into())),
                 Step::Dies => world.process_dies(0),
                 Step::Starts if there => {}

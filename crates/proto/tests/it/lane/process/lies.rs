@@ -3,7 +3,7 @@
 use super::*;
 use aerostat_proto::ConnId;
 use aerostat_proto::lane::lec::split::ToData;
-use aerostat_proto::split::codec::Field as _;
+use aerostat_testing::messages::{self, Random};
 
 #[test]
 fn a_daemon_gets_nothing_that_is_not_its_own() {
@@ -140,7 +140,9 @@ fn a_daemon_that_lies_harms_its_own_client_alone() {
         let mut w = split_world(2, Duration::ZERO);
         let mut random = Random::new(seed);
         for round in 0..80 {
-            let mut lie = FromDaemon::<FromLecd>::sample(&mut random);
+            let mut lie = messages::message(&mut random, From::decode)
+                .unwrap()
+                .message;
             // Existing ids are chosen often.
             let known = match random.below(8) {
                 n @ 0..=4 => ConnId(n as u32),

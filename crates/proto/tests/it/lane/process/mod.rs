@@ -9,9 +9,10 @@ use aerostat_proto::lane::lec::split::{FromLecd, ToLecd};
 use aerostat_proto::lane::lec::{GRACE, LecDaemon, LecState};
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{
-    Ended, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Random,
-    Signal, ToDaemon,
+    Ended, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal,
+    ToDaemon,
 };
+use aerostat_testing::messages::Random;
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{Qos, Sap};
 use core::convert::Infallible;
