@@ -231,7 +231,16 @@ impl Host {
                 self.trace(trace);
             }
             lec::Output::Deliver(frame) => self.deliver(itf, frame, Path::Lane, now),
-            lec::Output::Joined {
+            lec::Output::News(news) => self.lec_news(itf, news, now),
+            lec::Output::Lecd(message) => self.tell_process(Role::Lecd, itf, message),
+        }
+    }
+
+    /// News of the LANE client of an interface.
+    fn lec_news(&mut self, itf: usize, news: lec::News, now: Instant) {
+        use lec::News;
+        match news {
+            News::Joined {
                 elan_id,
                 max_frame,
                 tlvs,
@@ -245,8 +254,8 @@ impl Host {
                 self.tell_interface(itf, now);
                 self.tell_link(itf, true, now);
             }
-            lec::Output::Left => self.interface_down(itf, now),
-            lec::Output::Associate { mac, atm, tlvs } => {
+            News::Left => self.interface_down(itf, now),
+            News::Associate { mac, atm, tlvs } => {
                 let input = mps::Input::Router(mps::FromRouter::Associate {
                     itf: itf as u32,
                     mac,
@@ -264,14 +273,13 @@ impl Host {
                     now,
                 );
             }
-            lec::Output::Dissociate { mac } => {
+            News::Dissociate { mac } => {
                 self.tell_mpc(mpc::Input::Dissociate { itf, mac }, now);
             }
-            lec::Output::RemoteMoved { mac } => self.station_left(itf, Some(mac), now),
-            lec::Output::Resolved { mac, owner } => {
+            News::RemoteMoved { mac } => self.station_left(itf, Some(mac), now),
+            News::Resolved { mac, owner } => {
                 self.answer_owner(itf, mac, owner, now);
             }
-            lec::Output::Lecd(message) => self.tell_process(Role::Lecd, itf, message),
         }
     }
 

@@ -95,6 +95,7 @@ impl Signalling {
         let lives = self.life as u8;
         self.life = self.life.wrapping_add(1);
         self.presence = Presence::Starts;
+        self.seat.begin_anew();
         let version = self.version;
         let start = Start {
             life: self.life,

@@ -208,6 +208,7 @@ impl Channel {
     fn start_daemon(&mut self, now: Instant) {
         self.life = self.life.wrapping_add(1);
         self.presence = Presence::Starts;
+        self.seat.begin_anew();
         let left = self.up || !self.addresses.is_empty();
         let start = Start {
             life: self.life,

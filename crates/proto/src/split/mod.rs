@@ -103,7 +103,7 @@ impl fmt::Display for Role {
 }
 
 /// Version of the messages. Ends of different versions close their connection.
-pub const VERSION: u16 = 13;
+pub const VERSION: u16 = 14;
 /// Octets of the longest frame: an SDU of 65 535 octets with its header fields.
 pub const FRAME_MAX: usize = 65_535 + 64;
 

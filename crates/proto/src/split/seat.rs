@@ -9,7 +9,8 @@
 //! for it ([`Rights`]). A request about a connection that is gone may have crossed the report of its release: it is
 //! dropped, and counted separately.
 
-use super::daemon::{Daemon, FromDaemon, ToDaemon};
+use super::daemon::{Daemon, Ended, FromDaemon, ToDaemon};
+use crate::mix::Lives;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant};
 use aerostat_wire::{AtmAddress, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -116,6 +117,11 @@ enum Place<D> {
 pub struct Seat<D: Daemon, C> {
     place: Place<D>,
     present: bool,
+    /// The daemon is to run.
+    wanted: bool,
+    /// The daemon was told to run, and has not ended.
+    told: bool,
+    lives: Lives,
     listens: BTreeSet<(AtmAddress, Sap)>,
     conns: BTreeMap<ConnId, Handle<C>>,
     counters: SeatCounters,
@@ -138,6 +144,9 @@ impl<D: Daemon, C> Seat<D, C> {
         Self {
             place,
             present,
+            wanted: false,
+            told: false,
+            lives: Lives::default(),
             listens: BTreeSet::new(),
             conns: BTreeMap::new(),
             counters: SeatCounters::default(),
@@ -147,10 +156,40 @@ impl<D: Daemon, C> Seat<D, C> {
 
     // ---- the daemon ----
 
-    /// True if there is a daemon.
+    /// The daemon is to run from now on, or no longer: see [`Self::begin`].
+    pub const fn want(&mut self, wanted: bool) {
+        self.wanted = wanted;
+    }
+    /// True if the daemon is to run.
     #[must_use]
-    pub const fn is_present(&self) -> bool {
-        self.present
+    pub const fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+    /// True if a daemon was told to run and has not ended. Messages to it are dropped otherwise.
+    #[must_use]
+    pub const fn is_told(&self) -> bool {
+        self.told
+    }
+    /// The seed of a daemon that is to be told to run now: it is present and wanted, and has not been told. The first
+    /// daemon gets `seed`, as does one that stopped and did not end its life ([`Self::end_life`]).
+    #[must_use]
+    pub fn begin(&mut self, seed: u64) -> Option<u64> {
+        let begins = self.present && self.wanted && !self.told;
+        self.told |= begins;
+        begins.then(|| self.lives.begin(seed))
+    }
+    /// A daemon that is always wanted begins, or one that runs begins anew by itself.
+    pub const fn begin_anew(&mut self) {
+        self.told = self.present;
+    }
+    /// True if no daemon came before this one.
+    #[must_use]
+    pub const fn is_first_life(&self) -> bool {
+        self.lives.is_first()
+    }
+    /// The daemon has forgotten its numbers: the next one gets another seed.
+    pub const fn end_life(&mut self) {
+        self.lives.end();
     }
     /// The daemon, for reading, if it is beside its data half.
     #[must_use]
@@ -172,35 +211,59 @@ impl<D: Daemon, C> Seat<D, C> {
         !core::mem::replace(&mut self.present, true)
     }
     /// The daemon is gone, and its state is lost; a daemon beside its data half can be started at once. Its connections
-    /// wait for [`Self::close_all`].
-    pub fn gone(&mut self) {
+    /// wait for [`Self::close_all`]. True if it had been told to run.
+    pub fn gone(&mut self) -> bool {
         self.out.clear();
+        self.lives.end();
         match &mut self.place {
             Place::Here(daemon) => *daemon = D::default(),
             Place::Elsewhere => self.present = false,
         }
+        core::mem::take(&mut self.told)
     }
-    /// The process is about to end, and receives no more messages.
-    pub const fn leaves(&mut self) {
-        self.present = false;
+    /// Takes a message of the daemon. `None` if it was under way when the daemon ended, or if it is a request that the
+    /// daemon may not make: see [`Self::grants`].
+    #[must_use]
+    pub fn hear<R: Rights<C>>(
+        &mut self,
+        message: FromDaemon<D::From>,
+        rights: &R,
+    ) -> Option<FromDaemon<D::From>> {
+        match &message {
+            FromDaemon::Ended(_) if !self.told => return None,
+            _ if !self.told => {
+                self.stale();
+                return None;
+            }
+            FromDaemon::Atm(request) if !self.grants(request, rights) => return None,
+            FromDaemon::Ended(ended) => {
+                self.told = false;
+                if *ended == Ended::Exits {
+                    self.present = false;
+                    self.lives.end();
+                }
+            }
+            FromDaemon::Atm(_) | FromDaemon::Message(_) | FromDaemon::Trace(_) => {}
+        }
+        Some(message)
     }
-    /// Sends a message to the daemon, if a daemon is there.
+    /// Sends a message to the daemon, if it was told to run.
     pub fn tell(&mut self, message: D::To, now: Instant) {
         match &mut self.place {
-            _ if !self.present => {}
+            _ if !self.told => {}
             Place::Here(daemon) => daemon.message(message, now),
             Place::Elsewhere => self.out.push_back(ToDaemon::Message(message)),
         }
     }
-    /// Passes an event of the ATM service to the daemon, if a daemon is there.
+    /// Passes an event of the ATM service to the daemon, if it was told to run.
     pub fn tell_atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match &mut self.place {
-            _ if !self.present => {}
+            _ if !self.told => {}
             Place::Here(daemon) => daemon.atm(event, now),
             Place::Elsewhere => self.out.push_back(ToDaemon::Atm(event.into_owned())),
         }
     }
-    /// Passes on a message that waited, if there is a daemon.
+    /// Passes on a message that waited.
     pub fn forward(&mut self, message: ToDaemon<D::To>, now: Instant) {
         match message {
             ToDaemon::Atm(event) => self.tell_atm(event.borrow(), now),
@@ -349,10 +412,6 @@ impl<D: Daemon, C> Seat<D, C> {
     /// An SDU or a message was dropped because too many waited for the daemon.
     pub const fn drop_one(&mut self) {
         self.counters.dropped += 1;
-    }
-    /// The message was under way when the daemon ended. It is counted as stale, unless it says that the daemon ended.
-    pub const fn late(&mut self, message: &FromDaemon<D::From>) {
-        self.counters.stale += !matches!(message, FromDaemon::Ended(_)) as u64;
     }
     /// Counters of this seat.
     #[must_use]

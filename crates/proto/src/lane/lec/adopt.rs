@@ -288,37 +288,7 @@ impl Control {
 /// Messages of one step, in the order in which they must be handled: requests and outputs for the user come first,
 /// since the data plane's reaction to its messages comes after them.
 pub(super) fn drain(control: &mut Control, out: &mut VecDeque<FromDaemon<FromLecd>>) {
-    use super::Output;
-    while let Some(output) = control.out.pop_front() {
-        out.push_back(match output {
-            Output::Atm(request) => FromDaemon::Atm(request),
-            Output::Trace(trace) => FromDaemon::Trace(trace),
-            Output::Associate { mac, atm, tlvs } => {
-                FromDaemon::Message(FromLecd::Associate { mac, atm, tlvs })
-            }
-            Output::Dissociate { mac } => FromDaemon::Message(FromLecd::Dissociate { mac }),
-            Output::RemoteMoved { mac } => FromDaemon::Message(FromLecd::RemoteMoved { mac }),
-            Output::Resolved { mac, owner } => {
-                FromDaemon::Message(FromLecd::Resolved { mac, owner })
-            }
-            Output::Joined {
-                lecid,
-                elan,
-                max_frame,
-                elan_id,
-                tlvs,
-            } => FromDaemon::Message(FromLecd::Joined {
-                lecid,
-                elan,
-                max_frame,
-                elan_id,
-                tlvs,
-            }),
-            Output::Left => FromDaemon::Message(FromLecd::Left),
-            // These outputs belong to the data plane.
-            Output::Deliver(_) | Output::Lecd(_) => continue,
-        });
-    }
+    out.append(&mut control.out);
     while let Some(message) = control.to_data.pop_front() {
         out.push_back(FromDaemon::Message(FromLecd::Data(message)));
     }

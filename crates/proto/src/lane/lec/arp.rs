@@ -5,7 +5,7 @@
 use super::control::{Control, Role, Timer};
 use super::devices::{is_device, is_server};
 use super::messages::ToData;
-use super::{ArpStatus, Output};
+use super::{ArpStatus, News};
 use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{ControlFrame, Flags, LanDestination, OpCode, Status, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -67,7 +67,7 @@ pub(super) struct Entry {
     pub(super) flushed: Option<u32>,
     /// The data plane wants a path.
     pub(super) wanted: bool,
-    /// The user waits for [`Output::Resolved`].
+    /// The user waits for [`News::Resolved`].
     user_waits: bool,
     /// Last sign that the binding holds.
     pub(super) verified: Instant,
@@ -172,12 +172,12 @@ impl Control {
     pub(super) fn resolve_for_user(&mut self, mac: MacAddr, now: Instant) {
         if self.is_local(mac) && self.state.lecid() != 0 {
             let owner = Some((self.config.address, self.config.tlvs.clone()));
-            self.out.push_back(Output::Resolved { mac, owner });
+            self.tell_user(News::Resolved { mac, owner });
             return;
         }
         if !self.state.is_operational() || mac.is_group() || !self.entry(mac, now, true) {
             let owner = None;
-            self.out.push_back(Output::Resolved { mac, owner });
+            self.tell_user(News::Resolved { mac, owner });
             return;
         }
         let Some(entry) = self.cache.get_mut(&mac) else {
@@ -188,7 +188,7 @@ impl Control {
         match entry.atm {
             Some(atm) if !entry.from_data && entry.asking.is_none() && !silent => {
                 let owner = Some((atm, entry.tlvs.clone()));
-                self.out.push_back(Output::Resolved { mac, owner });
+                self.tell_user(News::Resolved { mac, owner });
             }
             _ => {
                 entry.user_waits = true;
@@ -277,9 +277,9 @@ impl Control {
         entry.associated = true;
         if core::mem::take(&mut entry.user_waits) {
             let owner = Some((atm, tlvs.clone()));
-            self.out.push_back(Output::Resolved { mac, owner });
+            self.tell_user(News::Resolved { mac, owner });
         }
-        self.out.push_back(Output::Associate { mac, atm, tlvs });
+        self.tell_user(News::Associate { mac, atm, tlvs });
         if moved {
             self.lose_path(mac);
         }
@@ -300,10 +300,10 @@ impl Control {
         };
         if entry.user_waits {
             let owner = None;
-            self.out.push_back(Output::Resolved { mac, owner });
+            self.tell_user(News::Resolved { mac, owner });
         }
         if entry.associated {
-            self.out.push_back(Output::Dissociate { mac });
+            self.tell_user(News::Dissociate { mac });
         }
         let asked = false;
         self.to_data.push_back(ToData::Unresolved { mac, asked });
@@ -390,7 +390,7 @@ impl Control {
     /// Another client claims `mac` now.
     fn claimed(&mut self, mac: MacAddr) {
         if self.remote.remove(&mac) {
-            self.out.push_back(Output::RemoteMoved { mac });
+            self.tell_user(News::RemoteMoved { mac });
         }
     }
 
@@ -561,7 +561,7 @@ impl Control {
         entry.asking = None;
         if core::mem::take(&mut entry.user_waits) {
             let owner = None;
-            self.out.push_back(Output::Resolved { mac, owner });
+            self.tell_user(News::Resolved { mac, owner });
         }
     }
 

@@ -4,11 +4,13 @@ use super::conns::{Conn, Conns};
 use super::groups::Groups;
 use super::messages::{ToControl, ToData};
 use super::rows::Rows;
+use super::split::FromLecd;
 use super::state::State;
-use super::{Input, LecConfig, LecState, Output};
+use super::{Input, LecConfig, LecState, News};
 use crate::lane::LecParams;
 use crate::requests::{Repeats, RetryRule};
 use crate::retry::Backoff;
+use crate::split::FromDaemon;
 use crate::vcc::Call;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, TimerTable, Trace};
 use aerostat_wire::lane::{
@@ -141,7 +143,7 @@ pub(super) struct Control {
     deadline: Option<Instant>,
     pub(super) counters: ControlCounters,
     pub(super) to_data: VecDeque<ToData>,
-    pub(super) out: VecDeque<Output>,
+    pub(super) out: VecDeque<FromDaemon<FromLecd>>,
 }
 
 impl Control {
@@ -643,10 +645,14 @@ impl Control {
     }
 
     pub(super) fn request(&mut self, request: AtmRequest) {
-        self.out.push_back(Output::Atm(request));
+        self.out.push_back(FromDaemon::Atm(request));
     }
     pub(super) fn trace(&mut self, trace: Trace) {
-        self.out.push_back(Output::Trace(trace));
+        self.out.push_back(FromDaemon::Trace(trace));
+    }
+    pub(super) fn tell_user(&mut self, news: News) {
+        let message = FromLecd::News(news);
+        self.out.push_back(FromDaemon::Message(message));
     }
 }
 

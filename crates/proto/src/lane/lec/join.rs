@@ -6,7 +6,7 @@ use super::control::{Control, MUX_HEADER, Role, Timer};
 use super::devices::is_server;
 use super::messages::ToData;
 use super::state::{Configuring, Joining, Member, Phase, State};
-use super::{LecState, Output};
+use super::{LecState, News};
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, ControlFrame, Flags, LanDestination, LanType, MaxFrameSize, OpCode, Status, Tlv,
@@ -466,18 +466,19 @@ impl Control {
         member.to_register.clear();
         self.counters.joins += 1;
         let lecid = member.lecid;
-        self.out.push_back(Output::Joined {
+        let joined = News::Joined {
             lecid,
             elan: self.elan,
             max_frame: self.max_frame,
             elan_id: member.elan_id,
             tlvs: member.lecs_tlvs.clone(),
-        });
+        };
         let version = if member.v2 { 2 } else { 1 };
         let text = format!("joined ELAN {} as LECID {lecid}", self.elan);
         let trace = Trace::milestone("lane.joined", text);
         let trace = trace.with("elan", self.elan).with("lecid", lecid);
         let trace = trace.with("version", version).with("bus", member.bus);
+        self.tell_user(joined);
         self.trace(trace);
         self.introduce(now);
     }
@@ -575,7 +576,7 @@ impl Control {
         self.groups.forget();
         if before.member().is_some_and(|member| member.joined) {
             self.counters.losses += 1;
-            self.out.push_back(Output::Left);
+            self.tell_user(News::Left);
         }
     }
 }

@@ -192,6 +192,17 @@ pub enum Output {
     Atm(AtmRequest),
     /// An Ethernet frame without FCS for the user.
     Deliver(Vec<u8>),
+    /// News of the client for its user.
+    News(News),
+    /// For the control part's process.
+    Lecd(ToDaemon<ToLecd>),
+    /// An observation.
+    Trace(Trace),
+}
+
+/// News of a client for its user, in the same words from the control part to the client and on to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
     /// LE_ARP found the owner of `mac`, and the owner's TLVs.
     Associate {
         /// The MAC address.
@@ -234,15 +245,11 @@ pub enum Output {
     },
     /// The client is not a member any more.
     Left,
-    /// For the control part's process.
-    Lecd(ToDaemon<ToLecd>),
-    /// An observation.
-    Trace(Trace),
 }
 
 /// A LAN emulation client.
 ///
-/// After a [`Output::Left`] the client tries to come back by itself until [`Input::Stop`].
+/// After a [`News::Left`] the client tries to come back by itself until [`Input::Stop`].
 pub struct Lec {
     /// Configuration for the control part when it starts.
     config: LecConfig,

@@ -12,8 +12,7 @@ pub use absence::GRACE;
 
 use super::mirror::Mirror;
 use super::split::{MACS, ToControl, ToData, ToLecd};
-use super::{Input, Lec, LecConfig, LecDaemon, Output};
-use crate::mix::Lives;
+use super::{Input, Lec, LecConfig, LecDaemon, News, Output};
 use crate::split::{Handle, ProcessEvent, Rights, Seat, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Refused};
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
@@ -36,13 +35,8 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) struct ControlSeat {
     pub(super) seat: Seat<LecDaemon, Call>,
-    /// True if the user wants the client to run.
-    wanted: bool,
-    /// The daemon was told to run and has not ended.
-    told: bool,
     /// The daemon was told to stop.
     stopping: bool,
-    lives: Lives,
     /// Id of the last call that a daemon made. The next daemon uses higher ids.
     last_conn: ConnId,
     /// The user was told that the client has joined.
@@ -62,10 +56,7 @@ impl ControlSeat {
     pub(super) fn new(seat: Seat<LecDaemon, Call>) -> Self {
         Self {
             seat,
-            wanted: false,
-            told: false,
             stopping: false,
-            lives: Lives::default(),
             last_conn: ConnId(0),
             joined: false,
             associated: BTreeSet::new(),
@@ -93,7 +84,7 @@ impl ControlSeat {
     }
     /// Sends a message to the daemon, or keeps it for the next daemon.
     fn tell_or_keep(&mut self, message: ToLecd, now: Instant) {
-        match self.told {
+        match self.seat.is_told() {
             true => self.seat.tell(message, now),
             false => self.keep_or_drop(ToDaemon::Message(message)),
         }
@@ -136,12 +127,12 @@ impl Lec {
         let control = &mut self.control;
         match input {
             Input::Start => {
-                control.wanted = true;
+                control.seat.want(true);
                 self.start_control(now);
             }
             Input::Stop => {
-                control.wanted = false;
-                if !control.told {
+                control.seat.want(false);
+                if !control.seat.is_told() {
                     self.drop_all(now);
                 } else if !core::mem::replace(&mut control.stopping, true) {
                     control.seat.tell(ToLecd::Stop, now);
@@ -151,23 +142,17 @@ impl Lec {
             Input::SetTlvs(tlvs) => {
                 if self.config.tlvs != tlvs {
                     self.config.tlvs.clone_from(&tlvs);
-                    if control.told {
-                        control.seat.tell(ToLecd::SetTlvs(tlvs), now);
-                    }
+                    control.seat.tell(ToLecd::SetTlvs(tlvs), now);
                 }
             }
             Input::SetRemote(macs) => {
                 control.remote = macs.into_iter().take(MACS).collect();
-                if control.told {
-                    control.tell_remote(now);
-                }
+                control.tell_remote(now);
             }
             Input::SetGroups(macs) => {
                 let macs: Vec<MacAddr> = macs.into_iter().take(MACS).collect();
                 self.config.want_groups(&macs);
-                if control.told {
-                    control.seat.tell(ToLecd::SetGroups(macs), now);
-                }
+                control.seat.tell(ToLecd::SetGroups(macs), now);
             }
             Input::TopologyChange(on) => control.tell_or_keep(ToLecd::TopologyChange(on), now),
             Input::Resolve { mac } => self.resolve(mac, now),
@@ -189,22 +174,21 @@ impl Lec {
 
     fn resolve(&mut self, mac: MacAddr, now: Instant) {
         let control = &mut self.control;
-        let served = control.told || control.absence.is_some();
+        let served = control.seat.is_told() || control.absence.is_some();
         let room = control.asked.len() < self.config.limits.cache;
         if served && (room || control.asked.contains(&mac)) {
             control.asked.insert(mac);
-            if control.told {
-                control.seat.tell(ToLecd::Resolve(mac), now);
-            }
+            control.seat.tell(ToLecd::Resolve(mac), now);
         } else {
             let owner = None;
-            self.out.push_back(Output::Resolved { mac, owner });
+            self.out
+                .push_back(Output::News(News::Resolved { mac, owner }));
         }
     }
 
     /// Passes on a message of the data plane.
     pub(super) fn data_said(&mut self, message: ToControl, now: Instant) {
-        if self.control.told {
+        if self.control.seat.is_told() {
             self.control.seat.tell(ToLecd::Data(message), now);
         } else if matches!(message, ToControl::Control { .. }) {
             // The data plane sends every other message again when it needs to.
@@ -219,13 +203,12 @@ impl Lec {
     /// told.
     pub(super) fn start_control(&mut self, now: Instant) {
         let control = &mut self.control;
-        if !control.seat.is_present() || control.told || !control.wanted {
+        let Some(seed) = control.seat.begin(self.config.seed) else {
             return;
-        }
-        (control.told, control.stopping) = (true, false);
-        let seed = control.lives.begin(self.config.seed);
+        };
+        control.stopping = false;
         // An answer to a request of the previous daemon must match no request of this one.
-        let transaction = match control.lives.is_first() {
+        let transaction = match control.seat.is_first_life() {
             true => 0,
             false => (seed >> 32) as u32,
         };
@@ -256,7 +239,8 @@ impl Lec {
         (control.absence, control.adopted) = (None, None);
         for mac in core::mem::take(&mut control.asked) {
             let owner = None;
-            self.out.push_back(Output::Resolved { mac, owner });
+            self.out
+                .push_back(Output::News(News::Resolved { mac, owner }));
         }
         let losses = &mut control.mirror.counters.losses;
         *losses = losses.saturating_add(control.joined.into());
@@ -268,10 +252,10 @@ impl Lec {
     fn leave_user(&mut self) {
         let control = &mut self.control;
         for mac in core::mem::take(&mut control.associated) {
-            self.out.push_back(Output::Dissociate { mac });
+            self.out.push_back(Output::News(News::Dissociate { mac }));
         }
         if core::mem::take(&mut control.joined) {
-            self.out.push_back(Output::Left);
+            self.out.push_back(Output::News(News::Left));
         }
     }
 
@@ -296,7 +280,7 @@ impl Lec {
                 let room = self.config.has_room(control.seat.conns());
                 let kept =
                     |control: &mut ControlSeat| control.keep(ToDaemon::Atm(event.into_owned()));
-                if !room || !(control.told || kept(control)) {
+                if !room || !(control.seat.is_told() || kept(control)) {
                     let refused = &mut control.mirror.counters.calls_refused;
                     *refused = refused.saturating_add(1);
                     let cause = Cause::RESOURCES;
@@ -304,10 +288,7 @@ impl Lec {
                     return self.out.push_back(Output::Atm(request));
                 }
                 control.seat.offered(conn, Call::new(sap));
-                if control.told {
-                    control.seat.tell_atm(event, now);
-                }
-                return;
+                return control.seat.tell_atm(event, now);
             }
             AtmEvent::Connected { conn, .. } => {
                 if !control.seat.connected(conn) {
@@ -322,7 +303,7 @@ impl Lec {
             }
             AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => return,
         }
-        if control.told {
+        if control.seat.is_told() {
             control.seat.tell_atm(event, now);
         } else if !matches!(event, AtmEvent::Up) {
             control.keep_or_drop(ToDaemon::Atm(event.into_owned()));
@@ -335,7 +316,7 @@ impl Lec {
         let control = &mut self.control;
         let essential = control.mirror.is_essential(conn);
         control.mirror.conns.remove(&conn);
-        if control.told {
+        if control.seat.is_told() {
             return control
                 .seat
                 .tell_atm(AtmEvent::Released { conn, cause }, now);

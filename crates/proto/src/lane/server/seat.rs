@@ -3,9 +3,7 @@
 use super::{FromServer, ServerConfig, ServerDaemon, ServerSnapshot, ToServer};
 use crate::discard::Discard;
 use crate::lane::Member;
-use crate::split::{
-    Ended, FromDaemon, Handle, ProcessEvent, Rights, Role, Seat, SeatCounters, ToDaemon,
-};
+use crate::split::{FromDaemon, Handle, ProcessEvent, Rights, Role, Seat, SeatCounters, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use aerostat_wire::{AtmAddress, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -80,9 +78,6 @@ impl ServerConfig {
 #[derive(Debug)]
 pub struct LaneServer {
     config: ServerConfig,
-    started: bool,
-    /// The daemon was told to serve, and has not ended.
-    told: bool,
     seat: Seat<ServerDaemon, ()>,
     /// The members that the LES named.
     members: BTreeSet<AtmAddress>,
@@ -107,8 +102,6 @@ impl LaneServer {
     fn with(config: ServerConfig, seat: Seat<ServerDaemon, ()>) -> Self {
         Self {
             config,
-            started: false,
-            told: false,
             seat,
             members: BTreeSet::new(),
             reached: BTreeSet::new(),
@@ -146,10 +139,9 @@ impl LaneServer {
 
     /// Tells the daemon to serve, if it should and is present.
     fn begin(&mut self, now: Instant) {
-        if !self.started || self.told || !self.seat.is_present() {
+        if self.seat.begin(0).is_none() {
             return;
         }
-        self.told = true;
         let mut config = Box::new(self.config.clone());
         if let ServerConfig::Lecs(lecs) = &mut *config {
             for elan in core::mem::take(&mut lecs.elans) {
@@ -161,7 +153,6 @@ impl LaneServer {
 
     /// Closes its listeners and connections, and removes its members.
     fn close_all(&mut self) {
-        self.told = false;
         let requests = self.seat.close_all().into_iter();
         self.out.extend(requests.map(Output::Atm));
         for address in core::mem::take(&mut self.members) {
@@ -176,15 +167,11 @@ impl LaneServer {
     }
 
     fn said(&mut self, message: FromDaemon<FromServer>, now: Instant) {
-        if !self.told {
-            return self.seat.late(&message);
-        }
+        let Some(message) = self.seat.hear(message, &self.config) else {
+            return;
+        };
         match message {
-            FromDaemon::Atm(request) => {
-                if self.seat.grants(&request, &self.config) {
-                    self.out.push_back(Output::Atm(request));
-                }
-            }
+            FromDaemon::Atm(request) => self.out.push_back(Output::Atm(request)),
             FromDaemon::Trace(trace) => self.out.push_back(Output::Trace(trace)),
             FromDaemon::Message(FromServer::Member { address, member }) => {
                 self.member(address, member);
@@ -203,11 +190,8 @@ impl LaneServer {
                     false => self.seat.refuse(),
                 }
             }
-            FromDaemon::Ended(ended) => {
+            FromDaemon::Ended(_) => {
                 self.close_all();
-                if ended == Ended::Exits {
-                    self.seat.leaves();
-                }
                 self.begin(now);
             }
         }
@@ -254,8 +238,8 @@ impl LaneServer {
             AtmEvent::Up | AtmEvent::Down => true,
             AtmEvent::Incoming { conn, .. } => {
                 let room = self.config.has_room(self.seat.conns().len());
-                if !self.told || !room {
-                    let cause = match self.told {
+                if !self.seat.is_told() || !room {
+                    let cause = match self.seat.is_told() {
                         true => Cause::RESOURCES,
                         false => Cause::INCOMPATIBLE,
                     };
@@ -271,7 +255,7 @@ impl LaneServer {
             | AtmEvent::PartyGone { conn, .. }
             | AtmEvent::Received { conn, .. } => self.seat.conns().contains_key(&conn),
         };
-        if known && self.told {
+        if known {
             self.seat.tell_atm(event, now);
         }
     }
@@ -295,20 +279,16 @@ impl Machine for LaneServer {
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {
             Input::Start => {
-                self.started = true;
+                self.seat.want(true);
                 self.begin(now);
             }
             Input::Stop => {
-                self.started = false;
-                if self.told {
-                    self.seat.tell(ToServer::Stop, now);
-                }
+                self.seat.want(false);
+                self.seat.tell(ToServer::Stop, now);
             }
             Input::Atm(event) => self.atm(event, now),
             Input::Member { address, member } => {
-                if self.told {
-                    self.seat.tell(ToServer::Member { address, member }, now);
-                }
+                self.seat.tell(ToServer::Member { address, member }, now);
             }
             Input::Process(_) if self.seat.daemon().is_some() => {
                 return Err(Refused("the server runs in this process"));

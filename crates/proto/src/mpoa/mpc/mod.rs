@@ -202,7 +202,7 @@ impl Mpc {
             return;
         }
         self.params = params.clone();
-        match self.daemon.is_told() {
+        match self.daemon.seat.is_told() {
             true => self.daemon.seat.tell(ToMpcd::Params(params), now),
             false => self.data.params = params,
         }
@@ -211,17 +211,13 @@ impl Mpc {
     fn lec_up(&mut self, itf: usize, elan: Elan, now: Instant) {
         self.elans.insert(itf, elan);
         self.data.lec_up(itf, &mut self.bus);
-        if self.daemon.is_told() {
-            self.daemon.seat.tell(ToMpcd::ElanUp(elan.info(itf)), now);
-        }
+        self.daemon.seat.tell(ToMpcd::ElanUp(elan.info(itf)), now);
     }
 
     fn lec_down(&mut self, itf: usize, now: Instant) {
         self.elans.remove(&itf);
         self.data.lec_down(itf, now, &mut self.bus);
-        if self.daemon.is_told() {
-            self.daemon.seat.tell(ToMpcd::ElanDown { itf }, now);
-        }
+        self.daemon.seat.tell(ToMpcd::ElanDown { itf }, now);
     }
 
     /// Carries messages between the halves until there are no more.
@@ -230,9 +226,7 @@ impl Mpc {
             if let Some(message) = self.daemon.seat.poll() {
                 self.said(message, now);
             } else if let Some(message) = self.bus.to_daemon.pop_front() {
-                if self.daemon.is_told() {
-                    self.daemon.seat.tell(ToMpcd::Message(message), now);
-                }
+                self.daemon.seat.tell(ToMpcd::Message(message), now);
             } else {
                 break;
             }

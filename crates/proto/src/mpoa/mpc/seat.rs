@@ -10,7 +10,6 @@ use super::daemon::beyond_best_effort;
 use super::egress::header_supported;
 use super::process::Mpcd;
 use super::{Mpc, MpcConfig};
-use crate::mix::Lives;
 use crate::mpoa::messages::ToKernel;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::split::{Ended, FromDaemon, Handle, Rights, Seat};
@@ -33,13 +32,10 @@ pub(super) struct Conn {
 #[derive(Debug)]
 pub(super) struct DaemonSeat {
     pub(super) seat: Seat<Mpcd, Conn>,
-    /// The daemon was told to run and has not ended permanently.
-    told: bool,
     /// The daemon runs and is not ending.
     running: bool,
     /// The daemon has ended, and starts again by itself.
     restarting: bool,
-    lives: Lives,
     watched: Vec<(AtmAddress, Instant)>,
 }
 
@@ -47,19 +43,13 @@ impl DaemonSeat {
     pub(super) fn new(seat: Seat<Mpcd, Conn>) -> Self {
         Self {
             seat,
-            told: false,
             running: false,
             restarting: false,
-            lives: Lives::default(),
             watched: Vec::new(),
         }
     }
     pub(super) const fn is_running(&self) -> bool {
         self.running
-    }
-    /// True if messages are sent to a daemon.
-    pub(super) const fn is_told(&self) -> bool {
-        self.told
     }
     /// Until when an MPS is trusted without a Keep-Alive.
     pub(super) fn trusted_until(&self, mps: AtmAddress) -> Option<Instant> {
@@ -125,12 +115,11 @@ impl Mpc {
     /// Tells the daemon to run, if it should and has not been told.
     pub(super) fn start_daemon(&mut self, now: Instant) {
         let daemon = &mut self.daemon;
-        let wanted = self.started && self.config.enabled;
-        if !daemon.seat.is_present() || daemon.told || !wanted {
+        daemon.seat.want(self.started && self.config.enabled);
+        let Some(seed) = daemon.seat.begin(self.config.seed) else {
             return;
-        }
-        (daemon.told, daemon.restarting) = (true, false);
-        let seed = daemon.lives.begin(self.config.seed);
+        };
+        daemon.restarting = false;
         let elans = self.elans.iter().map(|(itf, elan)| elan.info(*itf));
         let start = ToMpcd::Start {
             config: Box::new(MpcConfig {
@@ -147,7 +136,7 @@ impl Mpc {
 
     /// SIGTERM or SIGHUP.
     pub(super) fn end_daemon(&mut self, reload: bool, now: Instant) {
-        if self.daemon.told {
+        if self.daemon.seat.is_told() {
             self.daemon.seat.tell(ToMpcd::Stop { reload }, now);
         } else if !reload {
             // The daemon died, and no other one will take over its caches.
@@ -159,11 +148,10 @@ impl Mpc {
     pub(super) fn daemon_gone(&mut self, now: Instant) {
         let daemon = &mut self.daemon;
         let ran = daemon.running;
-        daemon.seat.gone();
+        let told = daemon.seat.gone();
         daemon.close_all(&mut self.bus);
-        daemon.lives.end();
         daemon.restarting = false;
-        match (ran, core::mem::take(&mut daemon.told)) {
+        match (ran, told) {
             (true, _) => self.data.orphan(now, &mut self.bus),
             // The daemon was about to forget everything.
             (false, true) => self.data.reset(&mut self.bus),
@@ -176,11 +164,10 @@ impl Mpc {
     fn daemon_ended(&mut self, ended: Ended, now: Instant) {
         let daemon = &mut self.daemon;
         daemon.close_all(&mut self.bus);
-        daemon.told = ended == Ended::Restarts;
-        let again = core::mem::replace(&mut daemon.restarting, daemon.told);
-        if ended == Ended::Exits {
-            daemon.seat.leaves();
-            daemon.lives.end();
+        let restarts = ended == Ended::Restarts;
+        let again = core::mem::replace(&mut daemon.restarting, restarts);
+        if restarts {
+            daemon.seat.begin_anew();
         }
         self.data.reset(&mut self.bus);
         if !again {
@@ -193,9 +180,9 @@ impl Mpc {
     /// A message from the daemon.
     pub(super) fn said(&mut self, message: FromDaemon<FromMpcd>, now: Instant) {
         let daemon = &mut self.daemon;
-        if !daemon.told {
-            return daemon.seat.late(&message);
-        }
+        let Some(message) = daemon.seat.hear(message, &self.config) else {
+            return;
+        };
         match message {
             FromDaemon::Atm(request) => self.requested(request, now),
             FromDaemon::Trace(trace) => self.bus.trace(trace),
@@ -263,11 +250,8 @@ impl Mpc {
         }
     }
 
-    /// A request to the ATM service, if the daemon may make it.
+    /// A request to the ATM service that the daemon may make.
     fn requested(&mut self, request: AtmRequest, now: Instant) {
-        if !self.daemon.seat.grants(&request, &self.config) {
-            return;
-        }
         // A daemon that is ending has told the data plane already.
         if let (AtmRequest::Release { conn, cause }, true) = (&request, self.daemon.running) {
             let (conn, cause) = (*conn, *cause);
@@ -311,7 +295,7 @@ impl Mpc {
                 qos,
                 ..
             } => {
-                if !daemon.told || daemon.restarting {
+                if !daemon.seat.is_told() || daemon.restarting {
                     let cause = Cause::INCOMPATIBLE;
                     self.bus.atm(AtmRequest::Release { conn, cause });
                     return self.stray();

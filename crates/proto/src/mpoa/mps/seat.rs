@@ -12,9 +12,8 @@ use super::{
     lookup,
 };
 use crate::discard::{Discard, Discards};
-use crate::mix::Lives;
 use crate::nhrp::RequestTable;
-use crate::split::{Ended, FromDaemon, Handle, ProcessEvent, Rights, Seat, SeatCounters};
+use crate::split::{FromDaemon, Handle, ProcessEvent, Rights, Seat, SeatCounters};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused};
 use aerostat_wire::{AtmAddress, Sap};
 use std::collections::{BTreeMap, VecDeque};
@@ -63,11 +62,7 @@ impl Rights<Conn> for MpsConfig {
 #[derive(Debug)]
 pub struct Mps {
     config: MpsConfig,
-    started: bool,
-    /// The daemon was told to serve, and has not ended.
-    told: bool,
     seat: Seat<Mpsd, Conn>,
-    lives: Lives,
     /// The daemon's numbers of its questions to the router, by the numbers that the router gets.
     questions: RequestTable<u32>,
     flows: Flows,
@@ -91,10 +86,7 @@ impl Mps {
     }
     fn with(config: MpsConfig, seat: Seat<Mpsd, Conn>) -> Self {
         Self {
-            started: false,
-            told: false,
             seat,
-            lives: Lives::default(),
             questions: RequestTable::new(config.first_request_id, config.limits.queries),
             flows: Flows::default(),
             counters: Counters::default(),
@@ -155,15 +147,13 @@ impl Mps {
 
     /// Tells the daemon to serve, if it should and is present.
     fn begin(&mut self, now: Instant) {
-        if !self.started || self.told || !self.seat.is_present() {
-            return;
-        }
-        self.told = true;
-        let mut config = Box::new(self.config.clone());
-        let (id, cache_id) = (config.first_request_id, config.first_cache_id);
+        let (id, cache_id) = (self.config.first_request_id, self.config.first_cache_id);
         let seed = (u64::from(id) << 32) | u64::from(cache_id);
-        let seed = self.lives.begin(seed);
-        if !self.lives.is_first() {
+        let Some(seed) = self.seat.begin(seed) else {
+            return;
+        };
+        let mut config = Box::new(self.config.clone());
+        if !self.seat.is_first_life() {
             (config.first_request_id, config.first_cache_id) = MpsConfig::first_numbers(seed);
         }
         for interface in core::mem::take(&mut config.interfaces) {
@@ -180,7 +170,6 @@ impl Mps {
 
     /// Closes its listeners and connections, and forgets what concerns this daemon.
     fn close_all(&mut self) {
-        self.told = false;
         let requests = self.seat.close_all().into_iter();
         self.out.extend(requests.map(Output::Atm));
         self.questions.clear();
@@ -188,25 +177,18 @@ impl Mps {
     }
 
     fn said(&mut self, message: FromDaemon<FromMpsd>, now: Instant) {
-        if !self.told {
-            return self.seat.late(&message);
-        }
+        let Some(message) = self.seat.hear(message, &self.config) else {
+            return;
+        };
         match message {
-            FromDaemon::Atm(request) => {
-                if self.seat.grants(&request, &self.config) {
-                    self.out.push_back(Output::Atm(request));
-                }
-            }
+            FromDaemon::Atm(request) => self.out.push_back(Output::Atm(request)),
             FromDaemon::Trace(trace) => self.out.push_back(Output::Trace(trace)),
             FromDaemon::Message(message) => self.asked(message, now),
-            FromDaemon::Ended(ended) => {
+            FromDaemon::Ended(_) => {
                 self.close_all();
-                if ended == Ended::Exits {
-                    self.seat.leaves();
-                }
                 // A daemon that was not told to stop has forgotten its numbers.
-                if ended == Ended::Exits || self.started {
-                    self.lives.end();
+                if self.seat.is_wanted() {
+                    self.seat.end_life();
                 }
                 self.begin(now);
             }
@@ -267,7 +249,7 @@ impl Mps {
     fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Incoming { conn, called, .. } => {
-                let cause = match self.told {
+                let cause = match self.seat.is_told() {
                     false => Some(Cause::INCOMPATIBLE),
                     true if self.config.has_room(self.seat.conns().len()) => None,
                     true => Some(Cause::RESOURCES),
@@ -281,8 +263,8 @@ impl Mps {
                 self.seat.offered(conn, Conn::new(shortcut));
             }
             // All connections ended with the daemon. An SDU that was under way on such a connection is lost here.
-            AtmEvent::Received { sdu, .. } if !self.told => return self.strays(sdu),
-            _ if !self.told => return,
+            AtmEvent::Received { sdu, .. } if !self.seat.is_told() => return self.strays(sdu),
+            _ if !self.seat.is_told() => return,
             AtmEvent::Up | AtmEvent::Down => {}
             AtmEvent::Connected { conn, .. } => {
                 if !self.seat.connected(conn) {
@@ -355,7 +337,6 @@ impl Mps {
             }
             ProcessEvent::Gone => {
                 self.seat.gone();
-                self.lives.end();
                 self.close_all();
                 self.reports = Reports::default();
             }
@@ -393,19 +374,17 @@ impl Machine for Mps {
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {
             Input::Start => {
-                self.started = true;
+                self.seat.want(true);
                 self.begin(now);
             }
             Input::Stop => {
-                self.started = false;
-                if self.told {
-                    self.seat.tell(ToMpsd::Stop, now);
-                }
+                self.seat.want(false);
+                self.seat.tell(ToMpsd::Stop, now);
             }
             Input::Atm(event) => self.atm(event, now),
             Input::Process(event) => self.process(event, now)?,
             // The daemon does not serve: answers and changes are of no use.
-            _ if !self.told => {}
+            _ if !self.seat.is_told() => {}
             Input::Router(event) => self.told_by_router(event, now),
             Input::Routed { itf, packet } => self.routed(itf, packet, now),
         }

@@ -1,7 +1,7 @@
 //! Servers that die and come back, and connections that break.
 
 use super::*;
-use aerostat_proto::lane::lec::{LecState, Output};
+use aerostat_proto::lane::lec::{LecState, News, Output};
 use aerostat_wire::Sap;
 
 fn operational(w: &World<Node>, clients: usize) -> bool {
@@ -10,7 +10,7 @@ fn operational(w: &World<Node>, clients: usize) -> bool {
 }
 fn left(w: &mut World<Node>) -> usize {
     let notes = w.take_notes();
-    let left = |note: &Note| matches!(note, Note::Lec(Output::Left));
+    let left = |note: &Note| matches!(note, Note::Lec(Output::News(News::Left)));
     notes.iter().filter(|(_, _, note)| left(note)).count()
 }
 

@@ -227,7 +227,12 @@ fn le_arp_for_a_group_is_answered_with_the_bus() {
         (Some(address(0xa2)), ArpStatus::ForwardDirect)
     );
     assert!(row.vc.is_some());
-    let told = |note: &Note| matches!(note, Note::Lec(lec::Output::Associate { .. }));
+    let told = |note: &Note| {
+        matches!(
+            note,
+            Note::Lec(lec::Output::News(lec::News::Associate { .. }))
+        )
+    };
     assert!(!w.take_notes().iter().any(|(_, _, note)| told(note)));
     w.run_for(Duration::from_secs(700));
     assert!(lec_of(&w, LEC0).snapshot().cache.is_empty(), "C17");

@@ -2,7 +2,7 @@
 
 use super::*;
 use aerostat_proto::Cause;
-use aerostat_proto::lane::lec::{LecState, Output};
+use aerostat_proto::lane::lec::{LecState, News, Output};
 use aerostat_testing::Refusal;
 use aerostat_wire::Sap;
 use aerostat_wire::lane::{MaxFrameSize, Tlv, TlvType};
@@ -32,9 +32,9 @@ fn three_clients_join() {
     let told = w.take_notes();
     let joined: Vec<_> = (told.iter())
         .filter_map(|(_, who, note)| match note {
-            Note::Lec(Output::Joined {
+            Note::Lec(Output::News(News::Joined {
                 elan_id, max_frame, ..
-            }) => Some((*who, *elan_id, *max_frame)),
+            })) => Some((*who, *elan_id, *max_frame)),
             _ => None,
         })
         .collect();
@@ -138,7 +138,7 @@ fn lecs_parameters_reach_client_and_user() {
         .take_notes()
         .into_iter()
         .find_map(|(_, _, note)| match note {
-            Note::Lec(Output::Joined { elan, tlvs, .. }) => Some((elan, tlvs)),
+            Note::Lec(Output::News(News::Joined { elan, tlvs, .. })) => Some((elan, tlvs)),
             _ => None,
         });
     let (name, tlvs) = found.expect("joined");
@@ -263,7 +263,7 @@ fn client_that_cannot_be_called_is_served_on_control_direct() {
     tell(&mut w, LEC0 + 1, lec::Input::SetTlvs(vec![mps(1).to_tlv()]));
     w.run_for(Duration::from_secs(1));
     assert!(w.take_notes().iter().any(|(_, who, note)| *who == LEC0
-        && matches!(note, Note::Lec(Output::Associate { mac: m, .. }) if *m == mac(2))));
+        && matches!(note, Note::Lec(Output::News(News::Associate { mac: m, .. })) if *m == mac(2))));
     finish(w);
 }
 
@@ -309,7 +309,7 @@ fn further_mac_addresses_are_registered() {
     w.run_for(Duration::from_millis(500));
     let want = Some((address(1), vec![mps(0).to_tlv()]));
     assert!(w.notes.iter().any(|(_, _, note)| {
-        matches!(note, Note::Lec(Output::Resolved { owner, .. }) if *owner == want)
+        matches!(note, Note::Lec(Output::News(News::Resolved { owner, .. })) if *owner == want)
     }));
     assert_eq!(delivered(&mut w, LEC0), [5]);
     finish(w);

@@ -72,7 +72,9 @@ fn what_is_not_announced_can_be_asked_for() {
         w.run_for(Duration::from_millis(100));
         let mut notes = w.take_notes().into_iter();
         let owner = notes.find_map(|(_, who, note)| match note {
-            Note::Lec(lec::Output::Resolved { owner, .. }) if who == LEC0 => Some(owner),
+            Note::Lec(lec::Output::News(lec::News::Resolved { owner, .. })) if who == LEC0 => {
+                Some(owner)
+            }
             _ => None,
         });
         owner.flatten().expect("it is there").1

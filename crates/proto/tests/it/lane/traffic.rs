@@ -2,7 +2,7 @@
 
 use super::*;
 use aerostat_proto::Cause;
-use aerostat_proto::lane::lec::{ArpStatus, Output};
+use aerostat_proto::lane::lec::{ArpStatus, News, Output};
 use aerostat_testing::Refusal;
 use aerostat_wire::Sap;
 
@@ -233,7 +233,9 @@ fn tlvs_are_taught_and_taken_back() {
     w.run_for(Duration::from_secs(1));
     let taught = |notes: Vec<(Instant, usize, Note)>| {
         notes.into_iter().find_map(|(_, who, note)| match note {
-            Note::Lec(Output::Associate { mac: m, atm, tlvs }) if who == LEC0 && m == mac(2) => {
+            Note::Lec(Output::News(News::Associate { mac: m, atm, tlvs }))
+                if who == LEC0 && m == mac(2) =>
+            {
                 (!tlvs.is_empty()).then_some((atm, tlvs))
             }
             _ => None,
@@ -250,7 +252,9 @@ fn tlvs_are_taught_and_taken_back() {
     w.run_for(Duration::from_secs(5));
     let resolved: Vec<_> = (w.take_notes().into_iter())
         .filter_map(|(_, who, note)| match note {
-            Note::Lec(Output::Resolved { mac, owner }) if who == late => Some((mac, owner)),
+            Note::Lec(Output::News(News::Resolved { mac, owner })) if who == late => {
+                Some((mac, owner))
+            }
             _ => None,
         })
         .collect();
@@ -260,8 +264,10 @@ fn tlvs_are_taught_and_taken_back() {
     w.run_for(Duration::from_secs(310));
     let gone = w.take_notes();
     for who in [LEC0, late] {
-        let taken =
-            |note: &Note| matches!(note, Note::Lec(Output::Dissociate { mac: m }) if *m == mac(2));
+        let taken = |note: &Note| {
+            let taken = News::Dissociate { mac: mac(2) };
+            matches!(note, Note::Lec(Output::News(gone)) if *gone == taken)
+        };
         assert!(
             gone.iter()
                 .any(|(_, from, note)| *from == who && taken(note))
@@ -283,7 +289,9 @@ fn tlvs_that_nobody_heard_are_announced_again() {
     w.run_for(Duration::from_millis(1500));
     w.net.loss = None;
     let taught = |note: &Note| match note {
-        Note::Lec(Output::Associate { mac: m, tlvs, .. }) => *m == mac(2) && !tlvs.is_empty(),
+        Note::Lec(Output::News(News::Associate { mac: m, tlvs, .. })) => {
+            *m == mac(2) && !tlvs.is_empty()
+        }
         _ => false,
     };
     let heard = |w: &mut World<Node>| {
@@ -307,7 +315,7 @@ fn tlvs_survive_ageing_while_their_owner_lives() {
     tell(&mut w, LEC0 + 1, lec::Input::SetTlvs(vec![device]));
     tell(&mut w, LEC0, lec::Input::Resolve { mac: mac(2) });
     w.run_for(Duration::from_secs(1000));
-    let lost = |note: &Note| matches!(note, Note::Lec(Output::Dissociate { .. }));
+    let lost = |note: &Note| matches!(note, Note::Lec(Output::News(News::Dissociate { .. })));
     assert!(!w.take_notes().iter().any(|(_, _, note)| lost(note)));
     finish(w);
 }
@@ -432,7 +440,7 @@ fn a_new_proxy_claims_a_station_that_it_never_asked_for() {
     assert_eq!((row.atm, row.remote), (Some(address(3)), true));
     let gave_up = |(_, from, note): &(Instant, usize, Note)| {
         *from == LEC0 + 1
-            && matches!(note, Note::Lec(Output::RemoteMoved { mac }) if *mac == station)
+            && matches!(note, Note::Lec(Output::News(News::RemoteMoved { mac })) if *mac == station)
     };
     assert_eq!(w.take_notes().iter().filter(|n| gave_up(n)).count(), 1);
     // The old proxy does not answer for the station any more.

@@ -3,7 +3,7 @@
 use super::WAITING;
 use crate::lane::lec::control::Role;
 use crate::lane::lec::split::{ToControl, ToData, ToLecd};
-use crate::lane::lec::{Lec, LecState, Output};
+use crate::lane::lec::{Lec, LecState, News, Output};
 use crate::split::ToDaemon;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
@@ -84,7 +84,7 @@ impl Lec {
         control.associated.retain(|mac| {
             let stays = mirror.is_associated(mac);
             if !stays {
-                out.push_back(Output::Dissociate { mac: *mac });
+                out.push_back(Output::News(News::Dissociate { mac: *mac }));
             }
             stays
         });
@@ -98,9 +98,7 @@ impl Lec {
     /// The daemon's process is gone.
     pub(super) fn control_gone(&mut self, now: Instant) {
         let control = &mut self.control;
-        control.seat.gone();
-        control.lives.end();
-        if !core::mem::take(&mut control.told) {
+        if !control.seat.gone() {
             return;
         }
         let young = control.adopted.is_some_and(|at| now < at + DOUBT);
@@ -114,7 +112,7 @@ impl Lec {
             && mirror.has_servers()
             && self.data.bus().is_some()
             && self.data.bus() == mirror.bus_conn();
-        if member && control.wanted && !control.stopping && !young {
+        if member && control.seat.is_wanted() && !control.stopping && !young {
             let (until, waiting) = (now + GRACE, VecDeque::new());
             control.absence = Some(Absence { until, waiting });
             let seconds = GRACE.as_secs();

@@ -2,27 +2,24 @@
 
 use super::SHORTEST;
 use crate::lane::lec::split::{FromLecd, ToData};
-use crate::lane::lec::{Lec, Output};
-use crate::split::{Ended, FromDaemon};
+use crate::lane::lec::{Lec, News, Output};
+use crate::split::FromDaemon;
 use crate::{AtmRequest, ConnId, Instant};
 use aerostat_wire::Sap;
 
 impl Lec {
     pub(in crate::lane::lec) fn hear(&mut self, message: FromDaemon<FromLecd>, now: Instant) {
         let control = &mut self.control;
-        if !control.told {
-            return control.seat.late(&message);
-        }
+        let Some(message) = control.seat.hear(message, &self.config) else {
+            return;
+        };
         let message = match message {
             FromDaemon::Atm(request) => return self.requested(request, now),
             FromDaemon::Trace(trace) => return self.out.push_back(Output::Trace(trace)),
             FromDaemon::Message(message) => message,
-            FromDaemon::Ended(ended) => {
-                (control.told, control.stopping) = (false, false);
-                control.lives.end();
-                if ended == Ended::Exits {
-                    control.seat.leaves();
-                }
+            FromDaemon::Ended(_) => {
+                control.stopping = false;
+                control.seat.end_life();
                 self.drop_all(now);
                 // The user may have started the client again meanwhile.
                 return self.start_control(now);
@@ -31,47 +28,7 @@ impl Lec {
         let limit = self.config.limits.cache;
         match message {
             FromLecd::Data(message) => self.data_message(message, now),
-            FromLecd::Associate { mac, atm, tlvs } => {
-                if !control.associated.contains(&mac) && control.associated.len() >= limit {
-                    return control.seat.refuse();
-                }
-                control.associated.insert(mac);
-                self.out.push_back(Output::Associate { mac, atm, tlvs });
-            }
-            FromLecd::Dissociate { mac } if control.associated.remove(&mac) => {
-                self.out.push_back(Output::Dissociate { mac });
-            }
-            // The user may have taken the station back meanwhile, and then needs no message.
-            FromLecd::RemoteMoved { mac } => {
-                if control.remote.remove(&mac) {
-                    self.out.push_back(Output::RemoteMoved { mac });
-                }
-            }
-            FromLecd::Resolved { mac, owner } => {
-                if control.asked.remove(&mac) {
-                    self.out.push_back(Output::Resolved { mac, owner });
-                }
-            }
-            FromLecd::Joined {
-                lecid,
-                elan,
-                max_frame,
-                elan_id,
-                tlvs,
-            } if !control.joined => {
-                control.joined = true;
-                self.out.push_back(Output::Joined {
-                    lecid,
-                    elan,
-                    max_frame,
-                    elan_id,
-                    tlvs,
-                });
-            }
-            FromLecd::Left if control.joined => self.leave_user(),
-            FromLecd::Dissociate { .. } | FromLecd::Joined { .. } | FromLecd::Left => {
-                control.seat.refuse();
-            }
+            FromLecd::News(news) => self.news(news),
             FromLecd::Counted(counted) => control.mirror.counters.add(&counted),
             FromLecd::Standing(standing) => control.mirror.standing = Some(standing),
             FromLecd::Conn(row) => {
@@ -89,6 +46,31 @@ impl Lec {
                 }
             }
             FromLecd::EntryGone(mac) => control.mirror.forget(&mac),
+        }
+    }
+
+    /// Passes on news for the user, if they are news and within the limits.
+    fn news(&mut self, news: News) {
+        let control = &mut self.control;
+        let room = control.associated.len() < self.config.limits.cache;
+        let proper = match &news {
+            News::Associate { mac, .. } if room || control.associated.contains(mac) => {
+                control.associated.insert(*mac);
+                true
+            }
+            News::Associate { .. } => false,
+            News::Dissociate { mac } => control.associated.remove(mac),
+            News::Joined { .. } => !core::mem::replace(&mut control.joined, true),
+            News::Left if control.joined => return self.leave_user(),
+            News::Left => false,
+            // The user may have taken the station back meanwhile, and then needs no message.
+            News::RemoteMoved { mac } if !control.remote.remove(mac) => return,
+            News::Resolved { mac, .. } if !control.asked.remove(mac) => return,
+            News::RemoteMoved { .. } | News::Resolved { .. } => true,
+        };
+        match proper {
+            true => self.out.push_back(Output::News(news)),
+            false => control.seat.refuse(),
         }
     }
 
@@ -134,14 +116,10 @@ impl Lec {
         }
     }
 
-    /// Passes on a request to the ATM service, if the daemon may make it.
+    /// Passes on a request to the ATM service that the daemon may make.
     fn requested(&mut self, request: AtmRequest, now: Instant) {
-        let control = &mut self.control;
-        if !control.seat.grants(&request, &self.config) {
-            return;
-        }
         match &request {
-            AtmRequest::Connect { conn, .. } => control.last_conn = *conn,
+            AtmRequest::Connect { conn, .. } => self.control.last_conn = *conn,
             // The data plane must not send a frame on the connection any more.
             AtmRequest::Release { conn, .. } => self.data.handle(ToData::Close(*conn), now),
             _ => {}

@@ -3,7 +3,7 @@
 use super::{FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
 use super::{ToControl, ToData};
 use crate::lane::LecLimits;
-use crate::lane::lec::{ArpStatus, LecConfig, LecState};
+use crate::lane::lec::{ArpStatus, LecConfig, LecState, News};
 use crate::split::codec::{DecodeError, Field, Reader};
 use crate::{split_choice, split_record, split_wrapped};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv, TlvType};
@@ -146,18 +146,21 @@ split_choice!(ToLecd {
     11 Resolve(mac);
     12 SetGroups(macs);
 });
+split_choice!(News {
+    1 Associate { mac, atm, tlvs };
+    2 Dissociate { mac };
+    3 RemoteMoved { mac };
+    4 Resolved { mac, owner };
+    5 Joined { lecid, elan, max_frame, elan_id, tlvs };
+    6 Left;
+});
 split_choice!(FromLecd {
     1 Data(message);
-    8 Associate { mac, atm, tlvs };
-    9 Dissociate { mac };
-    10 Resolved { mac, owner };
-    11 Joined { lecid, elan, max_frame, elan_id, tlvs };
-    12 Left;
+    2 News(news);
     14 Counted(counters);
     15 Standing(standing);
     16 Conn(conn);
     17 ConnGone(conn);
     18 Entry(entry);
     19 EntryGone(mac);
-    21 RemoteMoved { mac };
 });

@@ -49,7 +49,7 @@ mod tests;
 pub use super::control::Role;
 pub use super::messages::{ToControl, ToData};
 
-use super::{ArpStatus, ControlCounters, LecConfig, LecState};
+use super::{ArpStatus, ControlCounters, LecConfig, LecState, News};
 use crate::lane::LecParams;
 use crate::{ConnId, Duration};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
@@ -170,47 +170,8 @@ pub enum ToLecd {
 pub enum FromLecd {
     /// A message for the data plane.
     Data(ToData),
-    /// See [`Output::Associate`](super::Output::Associate).
-    Associate {
-        /// The MAC address.
-        mac: MacAddr,
-        /// Its owner.
-        atm: AtmAddress,
-        /// The owner's TLVs.
-        tlvs: Vec<Tlv>,
-    },
-    /// See [`Output::Dissociate`](super::Output::Dissociate).
-    Dissociate {
-        /// The MAC address.
-        mac: MacAddr,
-    },
-    /// See [`Output::RemoteMoved`](super::Output::RemoteMoved).
-    RemoteMoved {
-        /// The MAC address.
-        mac: MacAddr,
-    },
-    /// See [`Output::Resolved`](super::Output::Resolved).
-    Resolved {
-        /// The MAC address.
-        mac: MacAddr,
-        /// Its owner and the owner's TLVs.
-        owner: Option<(AtmAddress, Vec<Tlv>)>,
-    },
-    /// See [`Output::Joined`](super::Output::Joined).
-    Joined {
-        /// Identifier within the ELAN.
-        lecid: u16,
-        /// Name of the ELAN.
-        elan: ElanName,
-        /// Frame size of the ELAN.
-        max_frame: MaxFrameSize,
-        /// Number of the ELAN.
-        elan_id: u32,
-        /// TLVs of the LECS.
-        tlvs: Vec<Tlv>,
-    },
-    /// See [`Output::Left`](super::Output::Left).
-    Left,
+    /// News for the user.
+    News(News),
     /// The counters since the last message of this kind.
     Counted(ControlCounters),
     /// The current state of the client.

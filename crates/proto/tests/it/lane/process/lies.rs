@@ -81,7 +81,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
             lecid: 0xff00,
             max_sdu: 1516,
         })),
-        FromDaemon::Message(FromLecd::Dissociate { mac: mac(0x77) }),
+        FromDaemon::Message(FromLecd::News(lec::News::Dissociate { mac: mac(0x77) })),
     ];
     for (n, lie) in lies.into_iter().enumerate() {
         with(&mut w, LEC0, |m, now| {
@@ -99,7 +99,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
                 let octets = n.to_be_bytes();
                 let mac = MacAddr([2, 9, octets[0], octets[1], octets[2], octets[3]]);
                 let (atm, tlvs) = (address(9), Vec::new());
-                let told = FromLecd::Associate { mac, atm, tlvs };
+                let told = FromLecd::News(lec::News::Associate { mac, atm, tlvs });
                 m.input(said(told), now);
             }
             macs = m.associated.len();
@@ -123,7 +123,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     with(&mut w, LEC0, |m, now| {
         let before = m.lec.snapshot().seat.refused;
         let outputs = m.out.len();
-        m.input(said(FromLecd::Left), now);
+        m.input(said(FromLecd::News(lec::News::Left)), now);
         assert_eq!(m.lec.snapshot().seat.refused, before);
         assert_eq!(m.out.len(), outputs);
     });
@@ -193,5 +193,8 @@ fn only_a_split_client_has_a_process() {
     for event_of_process in [ProcessEvent::Came, ProcessEvent::Gone] {
         assert!(lec.handle_input(event(event_of_process), now).is_err());
     }
-    assert!(lec.handle_input(said(FromLecd::Left), now).is_err());
+    assert!(
+        lec.handle_input(said(FromLecd::News(lec::News::Left)), now)
+            .is_err()
+    );
 }

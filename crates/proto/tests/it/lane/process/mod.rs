@@ -141,13 +141,15 @@ impl Split {
                 let frame = Numbered { number, message }.encode();
                 return self.to_lecd.push_back((now + self.delay, frame));
             }
-            lec::Output::Associate { mac, .. } => {
+            lec::Output::News(lec::News::Associate { mac, .. }) => {
                 self.associated.insert(*mac);
             }
-            lec::Output::Dissociate { mac } => {
+            lec::Output::News(lec::News::Dissociate { mac }) => {
                 assert!(self.associated.remove(mac), "{mac} was not associated");
             }
-            lec::Output::Left => assert!(self.associated.is_empty(), "left with associations"),
+            lec::Output::News(lec::News::Left) => {
+                assert!(self.associated.is_empty(), "left with associations")
+            }
             _ => {}
         }
         self.out.push_back(output);
@@ -371,7 +373,7 @@ fn a_client_whose_control_part_is_away_is_a_client() {
         w.run_for(Duration::from_secs(5));
         let notes = w.take_notes();
         let answers = notes.iter().filter_map(|(_, _, note)| match note {
-            Note::Lec(lec::Output::Resolved { mac, owner }) => {
+            Note::Lec(lec::Output::News(lec::News::Resolved { mac, owner })) => {
                 Some((*mac, owner.as_ref().map(|owner| owner.0)))
             }
             _ => None,
@@ -429,8 +431,11 @@ fn a_daemon_that_dies_stops_no_traffic_and_the_next_goes_on() {
         assert!(!notes.iter().any(|(_, _, note)| matches!(
             note,
             Note::Member(..)
-                | Note::Lec(lec::Output::Left | lec::Output::Joined { .. })
-                | Note::Lec(lec::Output::Dissociate { .. })
+                | Note::Lec(
+                    lec::Output::News(lec::News::Left)
+                        | lec::Output::News(lec::News::Joined { .. })
+                )
+                | Note::Lec(lec::Output::News(lec::News::Dissociate { .. }))
         )));
         let shown = client(&w, LEC0).lec.snapshot();
         assert_eq!((shown.state, shown.lecid), (LecState::Operational, lecid));
@@ -471,7 +476,7 @@ fn who_calls_and_asks_meanwhile_waits_for_the_next_daemon() {
     assert_eq!(arrived(&notes, LEC0), all);
     assert_eq!(arrived(&notes, LEC0 + 1), all);
     assert!(notes.iter().any(|(_, who, note)| *who == LEC0
-        && matches!(note, Note::Lec(lec::Output::Resolved { mac: asked, owner: Some(_) }) if *asked == mac(2))));
+        && matches!(note, Note::Lec(lec::Output::News(lec::News::Resolved { mac: asked, owner: Some(_) })) if *asked == mac(2))));
     for (from, to) in [(LEC0, mac(2)), (LEC0 + 2, mac(1))] {
         let cache = client(&w, from).lec.snapshot().cache;
         let row = cache.iter().find(|row| row.mac == to).unwrap();
@@ -502,11 +507,14 @@ fn nobody_comes_and_the_client_leaves_as_if_its_sockets_closed() {
         let mut own = notes.iter().filter(|(_, who, _)| *who == LEC0);
         own.any(|(_, _, note)| matches!(note, Note::Lec(output) if what(output)))
     };
-    assert!(told(&|o| *o == lec::Output::Left));
-    assert!(told(&|o| matches!(o, lec::Output::Dissociate { .. })));
+    assert!(told(&|o| *o == lec::Output::News(lec::News::Left)));
     assert!(told(&|o| matches!(
         o,
-        lec::Output::Resolved { owner: None, .. }
+        lec::Output::News(lec::News::Dissociate { .. })
+    )));
+    assert!(told(&|o| matches!(
+        o,
+        lec::Output::News(lec::News::Resolved { owner: None, .. })
     )));
     let shown = client(&w, LEC0).lec.snapshot();
     assert_eq!((shown.state, shown.lecid), (LecState::Stopped, 0));
@@ -639,7 +647,7 @@ fn signals_leave_the_elan_in_good_order() {
     let notes = w.take_notes();
     let lefts = notes
         .iter()
-        .filter(|(_, _, note)| matches!(note, Note::Lec(lec::Output::Left)));
+        .filter(|(_, _, note)| matches!(note, Note::Lec(lec::Output::News(lec::News::Left))));
     assert_eq!(lefts.count(), 1);
     with(&mut w, LEC0, |m, now| m.signal(Signal::Terminate, now));
     w.run_for(Duration::from_secs(1));
@@ -718,7 +726,7 @@ fn a_binding_is_not_younger_for_the_next_daemon() {
     w.run_for(Duration::from_secs(60));
     let notes = w.take_notes();
     assert!(notes.iter().any(|(_, who, note)| *who == LEC0
-        && matches!(note, Note::Lec(lec::Output::Dissociate { mac: gone }) if *gone == mac(2))));
+        && matches!(note, Note::Lec(lec::Output::News(lec::News::Dissociate { mac: gone })) if *gone == mac(2))));
     end_without(w, LEC0 + 1);
 }
 

@@ -67,7 +67,7 @@ fn cached(wanted: ArpStatus) -> Bench {
 }
 fn dissociated(b: &Bench) -> bool {
     let told = |note: &Note| match note {
-        Note::Lec(lec::Output::Dissociate { mac: gone }) => *gone == mac(PEER),
+        Note::Lec(lec::Output::News(lec::News::Dissociate { mac: gone })) => *gone == mac(PEER),
         _ => false,
     };
     b.notes.iter().any(told)

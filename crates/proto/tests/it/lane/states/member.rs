@@ -32,7 +32,7 @@ fn bus_connect_both_connections_mean_operational() {
         }
         assert_eq!(b.state(), LecState::Operational);
         let joined = |note: &Note| match note {
-            Note::Lec(lec::Output::Joined { lecid, .. }) => *lecid == LECID,
+            Note::Lec(lec::Output::News(lec::News::Joined { lecid, .. })) => *lecid == LECID,
             _ => false,
         };
         assert!(b.notes.iter().any(joined));

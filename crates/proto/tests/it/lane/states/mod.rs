@@ -250,7 +250,7 @@ impl Bench {
         self.lec().control.bad
     }
     fn has_left(&self) -> bool {
-        let left = |note: &Note| matches!(note, Note::Lec(lec::Output::Left));
+        let left = |note: &Note| matches!(note, Note::Lec(lec::Output::News(lec::News::Left)));
         self.notes.iter().any(left)
     }
 }
