@@ -3,7 +3,6 @@
 use crate::capture::Form;
 use crate::control::{Answer, FaultAction, Reply, Request};
 use crate::daemons::Daemons;
-use crate::driver::Driver;
 use crate::graph;
 use crate::kernel::tcp;
 use crate::ladder::Wanted;
@@ -15,6 +14,7 @@ use crate::pvc;
 use crate::qos;
 use crate::recorder::Recorder;
 use crate::runtime_dir;
+use crate::site::Site;
 use aerostat_lab::kinds;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
@@ -29,17 +29,17 @@ use std::net::IpAddr;
 use std::sync::mpsc::SyncSender;
 
 /// Answers one request.
-pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -> Reply {
+pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Reply {
     match request {
-        Request::Status => Reply::Answer(status(driver, now)),
-        Request::Inspect { node, what } => Reply::Answer(
-            inspect(driver, node.as_deref(), *what, now).unwrap_or_else(|error| error),
-        ),
+        Request::Status => Reply::Answer(status(site, now)),
+        Request::Inspect { node, what } => {
+            Reply::Answer(inspect(site, node.as_deref(), *what, now).unwrap_or_else(|error| error))
+        }
         Request::Why { node, address } => {
-            Reply::Answer(why(driver, node.as_deref(), *address, now).unwrap_or_else(|error| error))
+            Reply::Answer(why(site, node.as_deref(), *address, now).unwrap_or_else(|error| error))
         }
         Request::Proc { node, what } => Reply::Answer(
-            proc_text(driver, node.as_deref(), *what, now).unwrap_or_else(|error| error),
+            proc_text(site, node.as_deref(), *what, now).unwrap_or_else(|error| error),
         ),
         Request::PvcAdd {
             node,
@@ -55,36 +55,35 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
                 path,
                 police,
             };
-            let row = find(driver, node).and_then(|id| pvc::add(driver, (id, node), &wanted, now));
+            let row = find(site, node).and_then(|id| pvc::add(site, (id, node), &wanted, now));
             Reply::Answer(one_table(node, row))
         }
         Request::PvcDel { node, end } => {
-            let row = find(driver, node).and_then(|id| pvc::remove(driver, (id, node), end));
+            let row = find(site, node).and_then(|id| pvc::remove(site, (id, node), end));
             Reply::Answer(one_table(node, row))
         }
         Request::Fault { action, target } => {
-            let done = fault(driver, *action, target).map(|what| driver.break_or_mend(what, now));
+            let done = fault(site, *action, target).map(|what| site.break_or_mend(what, now));
             Reply::Answer(done.map_or_else(|error| error, |()| Answer::Ok(json!({}))))
         }
         Request::QosAdd { node, entry } => {
-            let table = find(driver, node).and_then(|id| qos::add(driver, (id, node), entry, now));
+            let table = find(site, node).and_then(|id| qos::add(site, (id, node), entry, now));
             Reply::Answer(one_table(node, table))
         }
         Request::QosDel { node, filter } => {
-            let table =
-                find(driver, node).and_then(|id| qos::remove(driver, (id, node), filter, now));
+            let table = find(site, node).and_then(|id| qos::remove(site, (id, node), filter, now));
             Reply::Answer(one_table(node, table))
         }
         // The loop itself handles these requests.
         Request::Move { .. } | Request::Stop => Reply::Answer(Answer::error("not now", "")),
-        Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
-        Request::Graph => Reply::Answer(graph::picture(driver)),
-        Request::Hosts => Reply::Answer(programs::hosts(driver)),
+        Request::Exec { node } => exec(site, node).unwrap_or_else(Reply::Answer),
+        Request::Graph => Reply::Answer(graph::picture(site)),
+        Request::Hosts => Reply::Answer(programs::hosts(site)),
         Request::ProgramStart { node, program } => {
-            Reply::Answer(programs::start(driver, node, program, now).unwrap_or_else(|e| e))
+            Reply::Answer(programs::start(site, node, program, now).unwrap_or_else(|e| e))
         }
         Request::ProgramReport { node, id, forget } => {
-            Reply::Answer(programs::report(driver, (node, *id), *forget, now).unwrap_or_else(|e| e))
+            Reply::Answer(programs::report(site, (node, *id), *forget, now).unwrap_or_else(|e| e))
         }
         Request::Capture {
             links,
@@ -92,24 +91,24 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
             cells,
         } => {
             let (both_ends, cells) = (*both_ends, *cells);
-            capture(driver, links, Form { both_ends, cells }).unwrap_or_else(Reply::Answer)
+            capture(site, links, Form { both_ends, cells }).unwrap_or_else(Reply::Answer)
         }
         Request::Trace {
             links,
             story,
             past: true,
             ..
-        } => past(driver, links, *story).unwrap_or_else(Reply::Answer),
+        } => past(site, links, *story).unwrap_or_else(Reply::Answer),
         Request::Trace {
             links, data, story, ..
-        } => trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer),
+        } => trace(site, links, *data, *story).unwrap_or_else(Reply::Answer),
         Request::Stream { follow, stats_ns } => {
             let stats = stats_ns.map(Duration::from_nanos);
-            pictures::tell(driver, *follow, stats, now)
+            pictures::tell(site, *follow, stats, now)
         }
         Request::Events { follow } => {
-            let forgotten = driver.story.forgotten();
-            let steps = driver.story.tell(*follow);
+            let forgotten = site.story.forgotten();
+            let steps = site.story.tell(*follow);
             Reply::Story(Answer::Ok(json!({ "forgotten": forgotten })), steps)
         }
     }
@@ -122,19 +121,19 @@ fn one_table(node: &str, table: Result<Table, Answer>) -> Answer {
     )
 }
 
-fn status(driver: &Driver<'_>, now: Instant) -> Answer {
+fn status(site: &Site<'_>, now: Instant) -> Answer {
     Answer::Ok(json!({
-        "name": driver.lab.name,
-        "ready": driver.ready,
-        "waits_for": driver.missing,
-        "lacks": driver.keepers.missing(),
+        "name": site.lab.name,
+        "ready": site.ready,
+        "waits_for": site.missing,
+        "lacks": site.sources.keepers.missing(),
         "up_s": now.as_secs_f64(),
-        "calls": driver.world.calls(),
-        "kernel_nodes": driver.namespaces.len(),
-        "frames_bad": driver.frames.bad,
-        "frames_refused": driver.frames.refused,
-        "capture_dropped": driver.world.captures.dropped(),
-        "events_missed": driver.story.missed(),
+        "calls": site.world.calls(),
+        "kernel_nodes": site.inside.namespaces.len(),
+        "frames_bad": site.sources.taps.counters.bad,
+        "frames_refused": site.sources.taps.counters.refused,
+        "capture_dropped": site.world.captures.dropped(),
+        "events_missed": site.story.missed(),
     }))
 }
 
@@ -157,16 +156,16 @@ aerostat_node::rows! {
 }
 
 /// Counters of the lab's own process.
-fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
-    let clients = driver.connections.counters();
-    let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
-    let (sessions, sockets) = driver.sockets.open_now();
-    let service = driver.sockets.counters;
+fn whole_lab(site: &Site<'_>, now: Instant) -> serde_json::Value {
+    let clients = site.connections.counters();
+    let daemons = site.sources.daemons.as_ref().map_or(0, Daemons::exhausted);
+    let (sessions, sockets) = site.sources.sockets.open_now();
+    let service = site.sources.sockets.counters;
     let rows: [(&str, u64); 25] = [
         ("seconds up", now.as_secs_f64() as u64),
-        ("calls", driver.world.calls() as u64),
-        ("kernel nodes", driver.namespaces.len() as u64),
-        ("clients", driver.connections.open() as u64),
+        ("calls", site.world.calls() as u64),
+        ("kernel nodes", site.inside.namespaces.len() as u64),
+        ("clients", site.connections.open() as u64),
         ("clients accepted", clients.accepted),
         ("clients of other users", clients.strangers),
         ("idle clients closed for others", clients.gave_way),
@@ -188,36 +187,43 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
         ("ATM sockets of programs", sockets as u64),
         ("bad messages of programs with ATM sockets", service.bad),
         ("no descriptor for ATM sockets", service.exhausted),
-        ("frames with a bad offload header", driver.frames.bad),
-        ("frames that the kernel refused", driver.frames.refused),
+        (
+            "frames with a bad offload header",
+            site.sources.taps.counters.bad,
+        ),
+        (
+            "frames that the kernel refused",
+            site.sources.taps.counters.refused,
+        ),
         (
             "packets and events that slow clients missed",
-            driver.world.captures.dropped() + driver.story.missed(),
+            site.world.captures.dropped() + site.story.missed(),
         ),
         (
             "octets of the recording of 'capture:'",
-            driver.recorder.as_ref().map_or(0, Recorder::written),
+            site.recorder.as_ref().map_or(0, Recorder::written),
         ),
         (
             "most events between two looks at TAPs and links",
-            driver.budget.most(),
+            site.budget.most(),
         ),
         (
             "events more than 20 ms late, with long turns of cells",
-            driver.world.late_events(),
+            site.world.late_events(),
         ),
     ];
     let rows = rows.map(|(what, count)| LabCounter {
         what: what.into(),
         count,
     });
-    in_json(&driver.lab.name, &Table::of(rows))
+    in_json(&site.lab.name, &Table::of(rows))
 }
 
 /// The rights of the lab's process, as the kernel reports them.
-fn confinement(driver: &Driver<'_>) -> serde_json::Value {
-    let helper = driver.confinement.rows().into_iter();
-    let others = driver
+fn confinement(site: &Site<'_>) -> serde_json::Value {
+    let helper = site.confinement.rows().into_iter();
+    let others = site
+        .sources
         .keepers
         .rows()
         .filter(|(what, _)| *what == "supervisor");
@@ -225,29 +231,29 @@ fn confinement(driver: &Driver<'_>) -> serde_json::Value {
         what: what.into(),
         in_force,
     });
-    in_json(&driver.lab.name, &Table::of(rows))
+    in_json(&site.lab.name, &Table::of(rows))
 }
 
-fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
-    let found = driver.lab.find(name);
-    found.ok_or_else(|| Answer::error(format!("there is no node '{name}'"), nodes_of(driver)))
+fn find(site: &Site<'_>, name: &str) -> Result<NodeId, Answer> {
+    let found = site.lab.find(name);
+    found.ok_or_else(|| Answer::error(format!("there is no node '{name}'"), nodes_of(site)))
 }
 
 /// A hint with the names of all nodes.
-fn nodes_of(driver: &Driver<'_>) -> String {
-    let names = driver.lab.nodes().map(|(_, node)| node.name.as_str());
+fn nodes_of(site: &Site<'_>) -> String {
+    let names = site.lab.nodes().map(|(_, node)| node.name.as_str());
     format!("nodes: {}", names.collect::<Vec<_>>().join(", "))
 }
 
 /// The fault that a request of `aerostat fault` names.
-fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<FaultKind, Answer> {
+fn fault(site: &Site<'_>, action: FaultAction, target: &str) -> Result<FaultKind, Answer> {
     let link = || {
-        let links = &driver.lab.links;
+        let links = &site.lab.links;
         let found = links.iter().position(|link| link.name == target);
         // A link out of the lab may also be named by the node at its far end.
         let far = || {
-            let mut all = driver.lab.outside();
-            let far = all.find(|(id, ..)| driver.lab.node(*id).name == target);
+            let mut all = site.lab.outside();
+            let far = all.find(|(id, ..)| site.lab.node(*id).name == target);
             far.map(|(_, _, model)| model.attachment.link)
         };
         found.map(LinkId).or_else(far).ok_or_else(|| {
@@ -261,9 +267,9 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
             Some((node, service)) => (node, Some(service)),
             None => (target, None),
         };
-        let id = find(driver, node)?;
-        if let Some(why) = driver.lab.node(id).no_victim() {
-            let able = driver.lab.nodes().map(|(_, node)| node);
+        let id = find(site, node)?;
+        if let Some(why) = site.lab.node(id).no_victim() {
+            let able = site.lab.nodes().map(|(_, node)| node);
             let able = able.filter(|node| node.no_victim().is_none());
             let names: Vec<_> = able.map(|node| &*node.name).collect();
             return Err(Answer::error(why, format!("nodes: {}", names.join(", "))));
@@ -271,7 +277,7 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
         let Some(service) = service else {
             return Ok((id, None));
         };
-        let known: Vec<_> = driver.lab.node(id).kind.present().collect();
+        let known: Vec<_> = site.lab.node(id).kind.present().collect();
         let found = known.iter().find(|known| known.name() == service);
         found.map(|found| (id, Some(*found))).ok_or_else(|| {
             let names: Vec<_> = known.iter().map(|known| known.name()).collect();
@@ -292,22 +298,22 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
         FaultAction::LinkDown => FaultKind::LinkDown(link()?),
         FaultAction::LinkUp => FaultKind::LinkUp(link()?),
     };
-    already(driver, what).map_or(Ok(what), Err)
+    already(site, what).map_or(Ok(what), Err)
 }
 
 /// Why a fault would change nothing; `None` if it would.
-fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
-    let is_down = |node: NodeId| driver.world.node(node).is_none();
+fn already(site: &Site<'_>, what: FaultKind) -> Option<Answer> {
+    let is_down = |node: NodeId| site.world.node(node).is_none();
     match what {
         FaultKind::Crash(node, _) | FaultKind::Restart(node, Some(_)) if is_down(node) => {
-            let name = &driver.lab.node(node).name;
+            let name = &site.lab.node(node).name;
             let hint = format!("'aerostat fault restart {name}' starts it again");
             Some(Answer::error(format!("{name} is down already"), hint))
         }
         // Only the daemons know whether a service in a process of its own runs.
-        FaultKind::Crash(node, Some(service)) if driver.daemons.is_none() => {
-            let name = &driver.lab.node(node).name;
-            let station = driver.world.node(node)?.as_station()?;
+        FaultKind::Crash(node, Some(service)) if site.sources.daemons.is_none() => {
+            let name = &site.lab.node(node).name;
+            let station = site.world.node(node)?.as_station()?;
             if station.host().runs(service.into()) {
                 return None;
             }
@@ -321,22 +327,22 @@ fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
         FaultKind::Crash(..) | FaultKind::Restart(..) => None,
         FaultKind::LinkDown(link) | FaultKind::LinkUp(link) => {
             let down = matches!(what, FaultKind::LinkDown(_));
-            let name = &driver.lab.link(link).name;
+            let name = &site.lab.link(link).name;
             let how = if down { "down" } else { "up" };
-            (driver.world.is_cut(link) == down)
+            (site.world.is_cut(link) == down)
                 .then(|| Answer::error(format!("{name} is {how} already"), ""))
         }
     }
 }
 
 fn inspect(
-    driver: &Driver<'_>,
+    site: &Site<'_>,
     node: Option<&str>,
     what: StateKind,
     now: Instant,
 ) -> Result<Answer, Answer> {
     let only = node.map(|name| {
-        driver.lab.find(name).ok_or_else(|| {
+        site.lab.find(name).ok_or_else(|| {
             let hint = match kinds::meant(name) {
                 Some(kind) => format!("did you mean '{kind}'?"),
                 None => {
@@ -344,7 +350,7 @@ fn inspect(
                         .map(StateKind::word)
                         .collect::<Vec<_>>()
                         .join(", ");
-                    format!("{}; kinds of state: {kinds}", nodes_of(driver))
+                    format!("{}; kinds of state: {kinds}", nodes_of(site))
                 }
             };
             let text = format!("there is no node '{name}', and no such kind of state");
@@ -353,12 +359,12 @@ fn inspect(
     });
     let only = only.transpose()?;
     if what == StateKind::Lab {
-        let tables = vec![whole_lab(driver, now), confinement(driver)];
+        let tables = vec![whole_lab(site, now), confinement(site)];
         return Ok(Answer::Ok(tables.into()));
     }
     let mut all = Vec::new();
     let mut known = false;
-    for (id, name, node) in driver.world.nodes() {
+    for (id, name, node) in site.world.nodes() {
         if only.is_some_and(|only| only != id) {
             continue;
         }
@@ -366,8 +372,8 @@ fn inspect(
             return Err(Answer::error(format!("{name} is down"), ""));
         }
         if what == StateKind::Tcp {
-            if let NodeKind::Host(host) = &driver.lab.node(id).kind {
-                let kernel = driver.followed.get(&id.0).map(|all| &all[..]);
+            if let NodeKind::Host(host) = &site.lab.node(id).kind {
+                let kernel = site.inside.followed.get(&id.0).map(|all| &all[..]);
                 // A kernel without a section has what the machine has.
                 if kernel.is_none() || !host.tcp.given.is_empty() {
                     known = true;
@@ -380,7 +386,7 @@ fn inspect(
             continue;
         }
         if what == StateKind::Processes {
-            let daemons = driver.daemons.as_ref();
+            let daemons = site.sources.daemons.as_ref();
             let table = daemons.and_then(|daemons| daemons.table(id, now));
             known |= table.is_some();
             all.extend(table.map(|table| in_json(name, &table)));
@@ -388,12 +394,12 @@ fn inspect(
         }
         let tables = match node {
             Some(LabNode::Outside(_)) => {
-                let mut links = driver.outside.iter();
+                let mut links = site.sources.links.all.iter();
                 let link = links.find(|link| link.node == id && what == StateKind::Port);
                 link.map(outside::Link::tables)
             }
             Some(node) => (node.inspect(what, now)).map(|tables| match what {
-                StateKind::Bridge => driver.stations.listed(id, tables),
+                StateKind::Bridge => site.inside.stations.listed(id, tables),
                 _ => tables,
             }),
             None => None,
@@ -413,7 +419,7 @@ fn inspect(
         );
     }
     if !known && let Some(noun) = tool_noun(what) {
-        return Err(nobody_has(driver, node, (what, noun), now));
+        return Err(nobody_has(site, node, (what, noun), now));
     }
     found(known, all, node, what.word())
 }
@@ -430,7 +436,7 @@ fn tool_noun(what: StateKind) -> Option<&'static str> {
 
 /// Why a linux-atm tool has nothing to show, and which nodes have such state.
 fn nobody_has(
-    driver: &Driver<'_>,
+    site: &Site<'_>,
     node: Option<&str>,
     (what, noun): (StateKind, &str),
     now: Instant,
@@ -438,7 +444,7 @@ fn nobody_has(
     let Some(node) = node else {
         return Answer::error(format!("no node of this lab has {noun}"), "");
     };
-    let others = driver.world.nodes().filter_map(|(_, name, node)| {
+    let others = site.world.nodes().filter_map(|(_, name, node)| {
         let tables = node?.as_station()?.inspect(what, now);
         tables.map(|_| name)
     });
@@ -480,22 +486,22 @@ fn found(
 
 /// The end systems that are up: all of them, or the one with this name.
 fn stations<'a>(
-    driver: &'a Driver<'_>,
+    site: &'a Site<'_>,
     node: Option<&str>,
 ) -> Result<impl Iterator<Item = (&'a str, &'a Station)>, Answer> {
-    let only = node.map(|name| find(driver, name)).transpose()?;
-    let nodes = driver.world.nodes();
+    let only = node.map(|name| find(site, name)).transpose()?;
+    let nodes = site.world.nodes();
     let wanted = nodes.filter(move |(id, ..)| only.is_none_or(|only| only == *id));
     Ok(wanted.filter_map(|(_, name, node)| Some((name, node?.as_station()?))))
 }
 
 fn why(
-    driver: &Driver<'_>,
+    site: &Site<'_>,
     node: Option<&str>,
     address: IpAddr,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let tables = stations(driver, node)?.filter_map(|(name, station)| {
+    let tables = stations(site, node)?.filter_map(|(name, station)| {
         let table = station.host().why(address, now)?;
         Some(in_json(name, &table))
     });
@@ -504,12 +510,12 @@ fn why(
 }
 
 fn proc_text(
-    driver: &Driver<'_>,
+    site: &Site<'_>,
     node: Option<&str>,
     what: StateKind,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let texts = stations(driver, node)?.filter_map(|(name, station)| {
+    let texts = stations(site, node)?.filter_map(|(name, station)| {
         let text = station.host().proc_text(what, now)?;
         Some(json!({ "node": name, "text": text }))
     });
@@ -521,20 +527,21 @@ fn in_json(node: &str, table: &Table) -> serde_json::Value {
     json!({ "node": node, "title": table.title, "columns": table.columns, "rows": table.rows })
 }
 
-fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
-    let namespace = match driver.stations.namespace(name) {
+fn exec(site: &Site<'_>, name: &str) -> Result<Reply, Answer> {
+    let namespace = match site.inside.stations.namespace(name) {
         Some(namespace) => Some(namespace),
-        None => driver.namespaces.get(&find(driver, name)?.0),
+        None => site.inside.namespaces.get(&find(site, name)?.0),
     };
     let Some(namespace) = namespace else {
-        let kernel: Vec<&str> = driver
+        let kernel: Vec<&str> = site
+            .inside
             .namespaces
             .keys()
-            .map(|id| driver.lab.node(NodeId(*id)).name.as_str())
-            .chain(driver.stations.names())
+            .map(|id| site.lab.node(NodeId(*id)).name.as_str())
+            .chain(site.inside.stations.names())
             .collect();
         let hint = if kernel.is_empty() {
-            let service = runtime_dir::atm_socket_of(&driver.lab.name, name);
+            let service = runtime_dir::atm_socket_of(&site.lab.name, name);
             let service = service.display();
             format!(
                 "this lab runs with --embedded; programs with ATM sockets need only AEROSTAT_ATM={service}"
@@ -544,12 +551,12 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
         };
         return Err(Answer::error(format!("{name} is no kernel host"), hint));
     };
-    if let Some(gone) = driver.keepers.without_supervisor() {
+    if let Some(gone) = site.sources.keepers.without_supervisor() {
         let hint = "'aerostat down' and 'aerostat up' start the lab again";
         return Err(Answer::error(gone, hint));
     }
     // Programs at a node that is the machine itself are processes of the machine.
-    let processes = driver.processes.as_ref();
+    let processes = site.inside.processes.as_ref();
     let mut descriptors = processes.map(|lab| lab.descriptors()).unwrap_or_default();
     descriptors.push(namespace.as_fd());
     let copies = descriptors
@@ -558,24 +565,19 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
         .collect::<Result<Vec<_>, _>>();
     let copies = copies.map_err(|error| Answer::error(error.to_string(), ""))?;
     Ok(Reply::Descriptors(
-        Answer::Ok(json!({ "node": name, "hosts": names::text(driver.lab) })),
+        Answer::Ok(json!({ "node": name, "hosts": names::text(site.lab) })),
         copies,
     ))
 }
 
 /// Moves a station and answers when that is done. The loop does not wait for it.
-pub(crate) fn move_station(
-    driver: &Driver<'_>,
-    station: &str,
-    host: &str,
-    reply: SyncSender<Reply>,
-) {
-    let begun = find(driver, host).and_then(|to| {
-        if !driver.namespaces.contains_key(&to.0) {
+pub(crate) fn move_station(site: &Site<'_>, station: &str, host: &str, reply: SyncSender<Reply>) {
+    let begun = find(site, host).and_then(|to| {
+        if !site.inside.namespaces.contains_key(&to.0) {
             return Err(Answer::error(format!("{host} is no kernel host"), ""));
         }
-        let told = (reply.clone(), driver.when_done());
-        driver.stations.plug(driver.lab, station, to, told)
+        let told = (reply.clone(), site.when_done());
+        site.inside.stations.plug(site.lab, station, to, told)
     });
     if let Err(error) = begun {
         // The client may have closed the connection.
@@ -603,25 +605,20 @@ fn links_of(lab: &Lab, names: &[String]) -> Result<Vec<LinkId>, Answer> {
     Ok(links)
 }
 
-fn trace(
-    driver: &mut Driver<'_>,
-    names: &[String],
-    data: bool,
-    story: bool,
-) -> Result<Reply, Answer> {
-    let lab = driver.lab;
+fn trace(site: &mut Site<'_>, names: &[String], data: bool, story: bool) -> Result<Reply, Answer> {
+    let lab = site.lab;
     let links = links_of(lab, names)?;
     let answer = json!({ "links": links.len(), "width": ladder::width(lab) });
     let wanted = Wanted { links, data, story };
-    let lines = driver.world.captures.ladder(lab, wanted);
+    let lines = site.world.captures.ladder(lab, wanted);
     Ok(Reply::Stream(Answer::Ok(answer), lines))
 }
 
-fn past(driver: &Driver<'_>, names: &[String], story: bool) -> Result<Reply, Answer> {
-    let (lab, past) = (driver.lab, &driver.world.captures.past);
+fn past(site: &Site<'_>, names: &[String], story: bool) -> Result<Reply, Answer> {
+    let (lab, past) = (site.lab, &site.world.captures.past);
     let links = links_of(lab, names)?;
     let steps = match story {
-        true => driver.story.milestones(),
+        true => site.story.milestones(),
         false => Vec::new(),
     };
     let answer = json!({
@@ -634,13 +631,10 @@ fn past(driver: &Driver<'_>, names: &[String], story: bool) -> Result<Reply, Ans
     Ok(Reply::Stream(Answer::Ok(answer), lines))
 }
 
-fn capture(driver: &mut Driver<'_>, names: &[String], form: Form) -> Result<Reply, Answer> {
-    let lab = driver.lab;
+fn capture(site: &mut Site<'_>, names: &[String], form: Form) -> Result<Reply, Answer> {
+    let lab = site.lab;
     let links = links_of(lab, names)?;
-    let started = driver
-        .world
-        .captures
-        .start(lab, &links, form, driver.epoch_ns);
+    let started = site.world.captures.start(lab, &links, form, site.epoch_ns);
     let chunks = started.map_err(|error| Answer::error(error.to_string(), ""))?;
     Ok(Reply::Stream(
         Answer::Ok(json!({ "links": links.len() })),

@@ -5,10 +5,11 @@
 //! loss is reported once, and shown as long as the lab runs.
 
 use crate::helper::Helper;
+use crate::source::{Said, Slot, Source, Turn};
 use crate::supervisor::LabProcesses;
 use aerostat_proto::Trace;
 use mio::unix::SourceFd;
-use mio::{Interest, Registry, Token};
+use mio::{Interest, Registry};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -34,7 +35,7 @@ pub(crate) struct Keepers {
 }
 
 impl Keepers {
-    /// Watches those of these processes that the lab has; the poller reports them with `token`.
+    /// Watches those of these processes that the lab has; the poller reports them.
     ///
     /// # Errors
     /// If they cannot be watched.
@@ -42,7 +43,6 @@ impl Keepers {
         processes: Option<&LabProcesses>,
         helper: Option<&Helper>,
         registry: &Registry,
-        token: Token,
     ) -> io::Result<Self> {
         let supervisor = processes.map(|processes| {
             let loss = "programs in its hosts have ended, and no more can be started";
@@ -56,7 +56,11 @@ impl Keepers {
         for (name, process, loss) in supervisor.into_iter().chain(helper) {
             let life = descriptor(process)?;
             let fd = life.as_raw_fd();
-            registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
+            registry.register(
+                &mut SourceFd(&fd),
+                Slot::Keepers.token(),
+                Interest::READABLE,
+            )?;
             all.push(Keeper {
                 name,
                 process,
@@ -70,13 +74,8 @@ impl Keepers {
         Ok(Self { all, stirred })
     }
 
-    /// Call this when the poller reports an event.
-    pub(crate) fn ready(&mut self) {
-        self.stirred = true;
-    }
-
     /// The processes that have died since the last call.
-    pub(crate) fn died(&mut self) -> Vec<Trace> {
+    fn died(&mut self) -> Vec<Trace> {
         if !std::mem::take(&mut self.stirred) {
             return Vec::new();
         }
@@ -116,6 +115,17 @@ impl Keepers {
     }
 }
 
+impl Source for Keepers {
+    fn ready(&mut self, _: usize) {
+        self.stirred = true;
+    }
+    /// Reports processes that have died.
+    fn turn(&mut self, turn: &mut Turn<'_>) -> bool {
+        turn.said.extend(self.died().into_iter().map(Said::OfLab));
+        false
+    }
+}
+
 impl Keeper {
     fn words(&self) -> String {
         let Self {
@@ -150,7 +160,7 @@ mod tests {
     fn a_death_is_told_once_and_shown_ever_after() {
         let poll = mio::Poll::new().unwrap();
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let mut keepers = Keepers::watch(None, None, poll.registry(), Token(1)).unwrap();
+        let mut keepers = Keepers::watch(None, None, poll.registry()).unwrap();
         keepers.all.push(Keeper {
             name: "supervisor",
             process: child.id(),
@@ -164,12 +174,12 @@ mod tests {
         while !has_ended(&keepers.all[0].life) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        keepers.ready();
+        keepers.ready(0);
         let [told] = &keepers.died()[..] else {
             panic!("not told");
         };
         assert_eq!(told.name, "lab.process-gone");
-        keepers.ready();
+        keepers.ready(0);
         assert!(keepers.died().is_empty(), "told twice");
         assert_eq!(keepers.without_supervisor().as_ref(), Some(&told.text));
         assert!(keepers.rows().all(|(_, state)| state == "gone: x"));

@@ -10,6 +10,8 @@ pub(crate) mod tcp;
 
 use crate::namespace::{NetNs, ip};
 use crate::routes::{KernelRoutes, Lan};
+use crate::stations::Stations;
+use crate::supervisor::LabProcesses;
 use crate::tap::{Tap, TapConfig};
 use aerostat_lab::model::{Host, IpRoute, Lab, NodeId, NodeKind};
 use std::io;
@@ -38,6 +40,16 @@ impl Place {
             }
         }
     }
+}
+
+/// Objects of a lab in the kernel; all of them end with the process.
+#[derive(Default)]
+pub(crate) struct Kernels {
+    /// Processes of programs inside; `None` if they are those of this machine.
+    pub(crate) processes: Option<LabProcesses>,
+    pub(crate) nodes: Vec<(NodeId, KernelNode)>,
+    /// Kernel hosts behind bridging hosts.
+    pub(crate) stations: Stations,
 }
 
 /// The kernel side of a node.

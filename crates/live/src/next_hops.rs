@@ -4,10 +4,12 @@
 //! read as a whole. If it has a mistake, the old next hops stay, and the mistake is told once. A member that has
 //! started anew knows what the lab file said; it gets the latest next hops within a second.
 
+use crate::source::{Said, Source, Turn};
 use aerostat_lab::hops;
 use aerostat_lab::model::{ElanId, Lab, MapFile, NextHop, NodeId};
+use aerostat_node::host::HostCommand;
 use aerostat_proto::clip::NextHops;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::{Duration, Instant, Trace};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -26,15 +28,6 @@ struct Watched {
     whose: Whose,
     map: MapFile,
     seen: Option<Stamp>,
-}
-
-/// Finding of a turn.
-#[derive(Debug)]
-pub(crate) enum Found {
-    /// A file was read again: its name, and the number of its next hops.
-    Read(Whose, String, usize),
-    /// A file cannot be read, or has a mistake: its name, and what is wrong.
-    Wrong(Whose, String, String),
 }
 
 /// The files of a lab.
@@ -62,38 +55,8 @@ impl NextHopFiles {
         }
     }
 
-    /// When the files are looked at next.
-    pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
-        self.next
-    }
-
-    /// Looks at the files, if it is time.
-    pub(crate) fn turn(&mut self, lab: &Lab, now: Instant) -> Vec<Found> {
-        if self.next.is_none_or(|at| at > now) {
-            return Vec::new();
-        }
-        self.next = Some(now + PAUSE);
-        let mut found = Vec::new();
-        for file in &mut self.files {
-            let stamp = stamp(&file.map.path);
-            if stamp == file.seen {
-                continue;
-            }
-            file.seen = stamp;
-            let (whose, name) = (file.whose, file.map.name.clone());
-            match hops::read(&file.map.path, lab, whose.0) {
-                Ok(list) => {
-                    found.push(Found::Read(whose, name, list.len()));
-                    self.lists.insert(whose, list);
-                }
-                Err(why) => found.push(Found::Wrong(whose, name, why)),
-            }
-        }
-        found
-    }
-
     /// The next hops of all members that use a file which was read since the start.
-    pub(crate) fn members(&self, lab: &Lab) -> Vec<(NodeId, usize, NextHops)> {
+    fn members(&self, lab: &Lab) -> Vec<(NodeId, usize, NextHops)> {
         if self.lists.is_empty() {
             return Vec::new();
         }
@@ -112,7 +75,7 @@ impl NextHopFiles {
     }
 
     /// The members that use a file.
-    pub(crate) fn users(lab: &Lab, (elan, member): Whose) -> Vec<(NodeId, usize)> {
+    fn users(lab: &Lab, (elan, member): Whose) -> Vec<(NodeId, usize)> {
         let nodes = lab.nodes();
         let all = nodes.flat_map(|(id, node)| {
             let lecs = node.lecs().iter().enumerate();
@@ -122,6 +85,62 @@ impl NextHopFiles {
             .map(move |(itf, _)| (id, itf))
         });
         all.collect()
+    }
+}
+
+impl Source for NextHopFiles {
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Looks at the files, if it is time, and gives members of Classical IP subnets the next hops of those that have
+    /// changed.
+    fn turn(&mut self, turn: &mut Turn<'_>) -> bool {
+        if self.next.is_none_or(|at| at > turn.now) {
+            return false;
+        }
+        self.next = Some(turn.now + PAUSE);
+        for file in &mut self.files {
+            let stamp = stamp(&file.map.path);
+            if stamp == file.seen {
+                continue;
+            }
+            file.seen = stamp;
+            let (name, read) = (
+                &file.map.name,
+                hops::read(&file.map.path, turn.lab, file.whose.0),
+            );
+            let trace = match &read {
+                Ok(list) => {
+                    let text = format!("{name}: {} next hops read again", list.len());
+                    Trace::milestone("clip.map-read", text)
+                }
+                Err(why) => {
+                    let text = format!("{name}: {why}; the next hops stay as they were");
+                    Trace::milestone("clip.map-wrong", text)
+                }
+            };
+            let users = Self::users(turn.lab, file.whose);
+            let first = users.first().map_or(NodeId(0), |(node, _)| *node);
+            turn.said.push(Said::Trace(first, trace.with("file", name)));
+            match read {
+                Ok(list) => drop(self.lists.insert(file.whose, list)),
+                Err(_) => turn.said.extend(
+                    users
+                        .into_iter()
+                        .map(|(node, itf)| Said::Command(node, HostCommand::NextHopsWrong(itf))),
+                ),
+            }
+        }
+        for (node, itf, hops) in self.members(turn.lab) {
+            let station = turn.world.node(node).and_then(|node| node.as_station());
+            let known = station.and_then(|station| station.host().known_hops(itf));
+            if known.is_some_and(|known| *known != hops) {
+                let command = HostCommand::NextHops(itf, hops);
+                turn.said.push(Said::Command(node, command));
+            }
+        }
+        false
     }
 }
 

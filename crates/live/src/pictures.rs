@@ -8,7 +8,7 @@
 //! to each new one.
 
 use crate::control::{Answer, Reply, STREAM_DEPTH};
-use crate::driver::Driver;
+use crate::site::Site;
 use aerostat_lab::plant::Driver as _;
 use aerostat_lab::stream::{About, Levels, Line, Present, Story, line_text, parts};
 use aerostat_proto::{Duration, Instant};
@@ -79,17 +79,17 @@ impl Pictures<'_> {
 /// Answers a client: what the lab consists of, its present state, and later changes if `follow` is set, with samples
 /// each `stats`.
 pub(crate) fn tell(
-    driver: &mut Driver<'_>,
+    site: &mut Site<'_>,
     follow: bool,
     stats: Option<Duration>,
     now: Instant,
 ) -> Reply {
-    if driver.pictures.followers.len() >= MOST {
+    if site.pictures.followers.len() >= MOST {
         let text = format!("{MOST} clients follow this lab, which is the limit");
         return Reply::Answer(Answer::error(text, "end one of them"));
     }
-    driver.tell_pictures(now);
-    let lab = driver.lab;
+    site.tell_pictures(now);
+    let lab = site.lab;
     let about = About {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         real_time: true,
@@ -97,8 +97,8 @@ pub(crate) fn tell(
     };
     let every = stats.map_or(Duration::ZERO, |every| every.max(LEAST));
     let mut lines = text(&parts(lab, &about, every));
-    let plant = driver.world.plant_mut();
-    let present = driver.pictures.present.get_or_insert_with(|| {
+    let plant = site.world.plant_mut();
+    let present = site.pictures.present.get_or_insert_with(|| {
         plant.watch(true);
         let mut present = Present::new(lab);
         present.read(plant);
@@ -114,20 +114,20 @@ pub(crate) fn tell(
         next: now,
         levels: Levels::default(),
     });
-    driver.pictures.followers.push(Follower {
+    site.pictures.followers.push(Follower {
         lines: sender,
         stats,
     });
-    driver.tell_pictures(now);
+    site.tell_pictures(now);
     if !follow {
-        driver.pictures.followers.pop();
-        driver.forget_pictures();
+        site.pictures.followers.pop();
+        site.forget_pictures();
     }
-    let left = driver.pictures.left;
+    let left = site.pictures.left;
     Reply::Stream(Answer::Ok(json!({ "left": left })), receiver)
 }
 
-impl Driver<'_> {
+impl Site<'_> {
     /// Tells clients what has changed since the last turn, and the samples that are due.
     pub(crate) fn tell_pictures(&mut self, now: Instant) {
         let Some(present) = &mut self.pictures.present else {

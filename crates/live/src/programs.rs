@@ -1,7 +1,7 @@
 //! Programs that a client of the control socket runs on embedded hosts, for `aerostat ping` and `iperf`.
 
 use crate::control::Answer;
-use crate::driver::Driver;
+use crate::site::Site;
 use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_node::host::{Host, HostCommand};
 use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
@@ -66,11 +66,11 @@ pub(crate) struct Commanded {
 }
 
 /// A host by name: the node, and the number of the host on the segment behind it.
-fn place(driver: &Driver<'_>, name: &str) -> Option<(NodeId, Option<usize>)> {
-    if let Some(id) = driver.lab.find(name) {
+fn place(site: &Site<'_>, name: &str) -> Option<(NodeId, Option<usize>)> {
+    if let Some(id) = site.lab.find(name) {
         return Some((id, None));
     }
-    driver.lab.nodes().find_map(|(id, node)| match &node.kind {
+    site.lab.nodes().find_map(|(id, node)| match &node.kind {
         NodeKind::Host(host) => {
             let behind = host
                 .bridge
@@ -82,21 +82,21 @@ fn place(driver: &Driver<'_>, name: &str) -> Option<(NodeId, Option<usize>)> {
     })
 }
 
-fn host<'a>(driver: &'a Driver<'_>, id: NodeId) -> Option<&'a Host> {
-    let station = driver.world.node(id)?.as_station()?;
+fn host<'a>(site: &'a Site<'_>, id: NodeId) -> Option<&'a Host> {
+    let station = site.world.node(id)?.as_station()?;
     Some(station.host())
 }
 
 /// All hosts and routers: name, kind (`embedded`, `kernel`) and first IPv4 address.
-pub(crate) fn hosts(driver: &Driver<'_>) -> Answer {
+pub(crate) fn hosts(site: &Site<'_>) -> Answer {
     let mut all: Vec<Value> = Vec::new();
-    for (id, node) in driver.lab.nodes() {
+    for (id, node) in site.lab.nodes() {
         let what = match &node.kind {
             NodeKind::Host(_) => "host",
             NodeKind::Router(_) => "router",
             _ => continue,
         };
-        let kind = if driver.namespaces.contains_key(&id.0) {
+        let kind = if site.inside.namespaces.contains_key(&id.0) {
             "kernel"
         } else {
             "embedded"
@@ -111,12 +111,12 @@ pub(crate) fn hosts(driver: &Driver<'_>) -> Answer {
             }
         }
     }
-    Answer::Ok(json!({ "hosts": all, "ready": driver.ready }))
+    Answer::Ok(json!({ "hosts": all, "ready": site.ready }))
 }
 
-fn spec(driver: &Driver<'_>, program: &Program, now: Instant) -> Result<AppSpec, Answer> {
+fn spec(site: &Site<'_>, program: &Program, now: Instant) -> Result<AppSpec, Answer> {
     let out_of = |what: &str| Answer::error(what, "");
-    let id = AppId(FIRST + driver.commanded.next % (1 << 24));
+    let id = AppId(FIRST + site.commanded.next % (1 << 24));
     let (kind, duration) = match *program {
         Program::Ping {
             to,
@@ -167,72 +167,67 @@ fn spec(driver: &Driver<'_>, program: &Program, now: Instant) -> Result<AppSpec,
 
 /// Starts a program on an embedded host.
 pub(crate) fn start(
-    driver: &mut Driver<'_>,
+    site: &mut Site<'_>,
     name: &str,
     program: &Program,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let Some((node, behind)) = place(driver, name) else {
+    let Some((node, behind)) = place(site, name) else {
         return Err(Answer::error(format!("there is no host '{name}'"), ""));
     };
-    match host(driver, node) {
+    match host(site, node) {
         None => return Err(Answer::error(format!("{name} is down"), "")),
         Some(host) if !host.runs_programs(behind) => {
             return Err(Answer::error(format!("{name} is no embedded host"), ""));
         }
         Some(_) => {}
     }
-    let spec = spec(driver, program, now)?;
+    let spec = spec(site, program, now)?;
     let id = spec.id;
     let command = HostCommand::app(behind, AppCommand::Start(spec));
-    driver.world.command(node, command, now);
-    let began = host(driver, node).and_then(|host| host.program(behind, id));
+    site.world.command(node, command, now);
+    let began = host(site, node).and_then(|host| host.program(behind, id));
     if began.is_none() {
         let text = format!("{name} does not run this program");
         return Err(Answer::error(text, "is the packet larger than its MTU?"));
     }
-    driver.commanded.next = driver.commanded.next.wrapping_add(1);
-    driver.commanded.all.push_back((node, behind, id));
-    if driver.commanded.all.len() > MOST
-        && let Some(oldest) = driver.commanded.all.pop_front()
+    site.commanded.next = site.commanded.next.wrapping_add(1);
+    site.commanded.all.push_back((node, behind, id));
+    if site.commanded.all.len() > MOST
+        && let Some(oldest) = site.commanded.all.pop_front()
     {
-        forget(driver, oldest, now);
+        forget(site, oldest, now);
     }
     Ok(Answer::Ok(json!({ "id": id.0 })))
 }
 
-fn forget(
-    driver: &mut Driver<'_>,
-    (node, behind, id): (NodeId, Option<usize>, AppId),
-    now: Instant,
-) {
+fn forget(site: &mut Site<'_>, (node, behind, id): (NodeId, Option<usize>, AppId), now: Instant) {
     for command in [AppCommand::Stop(id), AppCommand::Forget(id)] {
         let command = HostCommand::app(behind, command);
-        driver.world.command(node, command, now);
+        site.world.command(node, command, now);
     }
 }
 
 /// The results of a program so far.
 pub(crate) fn report(
-    driver: &mut Driver<'_>,
+    site: &mut Site<'_>,
     (name, id): (&str, u32),
     forget_it: bool,
     now: Instant,
 ) -> Result<Answer, Answer> {
     let known = |(node, behind)| {
-        let mut all = driver.commanded.all.iter();
+        let mut all = site.commanded.all.iter();
         all.position(|one| *one == (node, behind, AppId(id)))
     };
-    let (Some((node, behind)), Some(at)) =
-        (place(driver, name), place(driver, name).and_then(known))
+    let (Some((node, behind)), Some(at)) = (place(site, name), place(site, name).and_then(known))
     else {
         let text = format!("{name} runs no program of this number");
         return Err(Answer::error(text, ""));
     };
-    let found = host(driver, node).and_then(|host| host.program(behind, AppId(id)));
+    let found = host(site, node).and_then(|host| host.program(behind, AppId(id)));
     if forget_it || found.is_none() {
-        driver.commanded.all.remove(at);
-        forget(driver, (node, behind, AppId(id)), now);
+        site.commanded.all.remove(at);
+        forget(site, (node, behind, AppId(id)), now);
     }
     let Some((result, over)) = found else {
         return Err(Answer::error(format!("{name} was restarted meanwhile"), ""));

@@ -5,7 +5,7 @@
 //! then.
 
 use crate::control::{Answer, PvcPolice};
-use crate::driver::Driver;
+use crate::site::Site;
 use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_node::atm::Policing;
 use aerostat_node::inspect::Table;
@@ -23,12 +23,12 @@ pub(crate) struct Wanted<'a> {
 
 /// Sets up a connection; returns its row.
 pub(crate) fn add(
-    driver: &mut Driver<'_>,
+    site: &mut Site<'_>,
     (node, name): (NodeId, &str),
     wanted: &Wanted<'_>,
     now: Instant,
 ) -> Result<Table, Answer> {
-    let switch = switch(driver, node, name)?;
+    let switch = switch(site, node, name)?;
     let [a, b] = wanted.ends;
     let ends = [end(switch, a, wanted.path)?, end(switch, b, wanted.path)?];
     let qos = Qos::from_request(wanted.qos).map_err(|error| {
@@ -56,7 +56,7 @@ pub(crate) fn add(
         Ok(()) => {
             let table = switch.permanent_table(Some(ends[0]));
             if !new.path {
-                driver.world.contract(node, (ends, qos), now);
+                site.world.contract(node, (ends, qos), now);
             }
             Ok(table)
         }
@@ -81,11 +81,11 @@ pub(crate) fn add(
 
 /// Removes a connection; returns its last row.
 pub(crate) fn remove(
-    driver: &mut Driver<'_>,
+    site: &mut Site<'_>,
     (node, name): (NodeId, &str),
     text: &str,
 ) -> Result<Table, Answer> {
-    let switch = switch(driver, node, name)?;
+    let switch = switch(site, node, name)?;
     // A path is named without a VCI.
     let path = text.split('.').count() == 2;
     let (port, vc) = end(switch, text, path)?;
@@ -107,12 +107,8 @@ pub(crate) fn remove(
     Ok(table)
 }
 
-fn switch<'d>(
-    driver: &'d mut Driver<'_>,
-    node: NodeId,
-    name: &str,
-) -> Result<&'d mut Switch, Answer> {
-    let lab = driver.lab;
+fn switch<'d>(site: &'d mut Site<'_>, node: NodeId, name: &str) -> Result<&'d mut Switch, Answer> {
+    let lab = site.lab;
     if !matches!(lab.node(node).kind, NodeKind::Switch(_)) {
         let names: Vec<&str> = lab.switches().map(|(_, node, _)| &*node.name).collect();
         return Err(Answer::error(
@@ -120,7 +116,7 @@ fn switch<'d>(
             format!("switches: {}", names.join(", ")),
         ));
     }
-    let switch = driver.world.switch_mut(node);
+    let switch = site.world.switch_mut(node);
     switch.ok_or_else(|| Answer::error(format!("{name} is down"), ""))
 }
 

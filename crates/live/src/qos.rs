@@ -3,7 +3,7 @@
 //! Entries that are set here are lost when the client restarts; the entries of the lab file come back then.
 
 use crate::control::Answer;
-use crate::driver::Driver;
+use crate::site::Site;
 use aerostat_lab::model::NodeId;
 use aerostat_node::host::{HostCommand, Station};
 use aerostat_node::inspect::{StateKind, Table};
@@ -14,12 +14,12 @@ use aerostat_wire::qos_text::QosError;
 
 /// Sets or changes an entry.
 pub(crate) fn add(
-    driver: &mut Driver<'_>,
+    site: &mut Site<'_>,
     at: (NodeId, &str),
     text: &str,
     now: Instant,
 ) -> Result<Table, Answer> {
-    let station = station(driver, at)?;
+    let station = station(site, at)?;
     let QosEntry { filter, qos } = text.parse().map_err(|error| wrong(text, &error))?;
     let most = MpcLimits::default().qos;
     let known = entries(station, at)?;
@@ -30,18 +30,18 @@ pub(crate) fn add(
         ));
     }
     let command = HostCommand::ShortcutQos(filter, Some(qos));
-    driver.world.command(at.0, command, now);
-    table(driver, at, now)
+    site.world.command(at.0, command, now);
+    table(site, at, now)
 }
 
 /// Removes an entry.
 pub(crate) fn remove(
-    driver: &mut Driver<'_>,
+    site: &mut Site<'_>,
     at: (NodeId, &str),
     text: &str,
     now: Instant,
 ) -> Result<Table, Answer> {
-    let known = entries(station(driver, at)?, at)?;
+    let known = entries(station(site, at)?, at)?;
     let filter: FlowFilter = text.parse().map_err(|error| wrong(text, &error))?;
     if known.iter().all(|entry| entry.filter != filter) {
         return Err(Answer::error(
@@ -50,12 +50,12 @@ pub(crate) fn remove(
         ));
     }
     let command = HostCommand::ShortcutQos(filter, None);
-    driver.world.command(at.0, command, now);
-    table(driver, at, now)
+    site.world.command(at.0, command, now);
+    table(site, at, now)
 }
 
-fn station<'d>(driver: &'d Driver<'_>, at: (NodeId, &str)) -> Result<&'d Station, Answer> {
-    let node = driver.world.node(at.0);
+fn station<'d>(site: &'d Site<'_>, at: (NodeId, &str)) -> Result<&'d Station, Answer> {
+    let node = site.world.node(at.0);
     let node = node.ok_or_else(|| Answer::error(format!("{} is down", at.1), ""))?;
     node.as_station().ok_or_else(|| no_client(at))
 }
@@ -64,8 +64,8 @@ fn entries(station: &Station, at: (NodeId, &str)) -> Result<Vec<QosEntry>, Answe
     station.host().shortcut_qos().ok_or_else(|| no_client(at))
 }
 
-fn table(driver: &Driver<'_>, at: (NodeId, &str), now: Instant) -> Result<Table, Answer> {
-    let tables = station(driver, at)?.inspect(StateKind::Qos, now);
+fn table(site: &Site<'_>, at: (NodeId, &str), now: Instant) -> Result<Table, Answer> {
+    let tables = station(site, at)?.inspect(StateKind::Qos, now);
     let first = tables.and_then(|all| all.into_iter().next());
     first.ok_or_else(|| no_client(at))
 }

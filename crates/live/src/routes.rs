@@ -10,8 +10,13 @@
 //! network that is not reached over the emulated LANs gets no shortcuts.
 
 use crate::namespace::NetNs;
+use crate::source::{Said, Slot, Source, Turn};
+use aerostat_lab::model::NodeId;
+use aerostat_node::host::HostCommand;
 use aerostat_node::ip::router::StaticRoute;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::{Duration, Instant, Trace};
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
 use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
@@ -99,6 +104,59 @@ pub(crate) struct KernelRoutes {
     buffer: Vec<u8>,
 }
 
+/// The routes of all kernel routers.
+#[derive(Debug, Default)]
+pub(crate) struct Routes(Vec<(NodeId, KernelRoutes)>);
+
+impl Routes {
+    /// Adds those of a router, and registers their socket.
+    pub(crate) fn add(
+        &mut self,
+        node: NodeId,
+        routes: KernelRoutes,
+        registry: &Registry,
+    ) -> io::Result<()> {
+        let token = Token(Slot::Routes.token().0 + self.0.len());
+        let fd = routes.socket.as_raw_fd();
+        registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
+        self.0.push((node, routes));
+        Ok(())
+    }
+
+    /// A restarted router has the routes of the lab file, but its kernel kept its own: they are read again.
+    pub(crate) fn forget(&mut self, node: NodeId, now: Instant) {
+        let watched = self.0.iter_mut().filter(|(of, _)| *of == node);
+        watched.for_each(|(_, routes)| routes.forget(now));
+    }
+}
+
+impl Source for Routes {
+    fn ready(&mut self, distance: usize) {
+        if let Some((_, routes)) = self.0.get_mut(distance) {
+            routes.ready();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let all = self.0.iter();
+        all.filter_map(|(_, routes)| routes.poll_timeout()).min()
+    }
+
+    /// Passes changes in the kernels of routers to their MPOA servers.
+    fn turn(&mut self, turn: &mut Turn<'_>) -> bool {
+        for (node, watched) in &mut self.0 {
+            if let Some(routes) = watched.turn(turn.now) {
+                let text = format!("{} routes read from the kernel", routes.len());
+                let trace = Trace::detail("kernel.routes", text);
+                let command = HostCommand::Routes(routes);
+                turn.said.push(Said::Trace(*node, trace));
+                turn.said.push(Said::Command(*node, command));
+            }
+        }
+        false
+    }
+}
+
 impl KernelRoutes {
     /// Watches the routes in `namespace`, whose interfaces exist.
     ///
@@ -138,10 +196,6 @@ impl KernelRoutes {
         })
     }
 
-    /// The descriptor for the poller.
-    pub(crate) fn raw_fd(&self) -> i32 {
-        self.socket.as_raw_fd()
-    }
     /// The poller has reported the socket.
     pub(crate) fn ready(&mut self) {
         self.ready = true;

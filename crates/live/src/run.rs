@@ -1,8 +1,9 @@
 //! A lab in real time: from its file to `ready`, and until it is stopped.
 //!
-//! **Shape.** One process (except with [`crate::daemons`]), one thread, one loop (`driver`). Every event (a frame in a
-//! TAP, a client's request, a signal, the next deadline of the network) wakes the same poller. Only the control socket
-//! has threads of its own, which wait for the loop and hold nothing that it needs.
+//! **Shape.** One process (except with [`crate::daemons`]), one thread, one loop (`driver`) over the lab (`site`) and
+//! its sources of input (`source`). Every event (a frame in a TAP, a client's request, a signal, the next deadline of
+//! the network) wakes the same poller. Only the control socket has threads of its own, which wait for the loop and hold
+//! nothing that it needs.
 //!
 //! **Order of setting up.** First the lab's name is claimed, so that two `up` of one lab never collide in the kernel.
 //! Then privilege is acquired, which must happen before the first thread starts; then processes, namespaces and TAPs
@@ -14,20 +15,18 @@ use crate::daemons::Daemons;
 use crate::detach::Ties;
 use crate::driver::Driver;
 use crate::helper::{Helper, Owned};
-use crate::kernel::{self, KernelNode, Place};
-use crate::namespace::{self, Unprivileged};
+use crate::kernel::{self, KernelNode, Kernels, Place};
+use crate::namespace;
+pub use crate::notice::{Notice, Report, UpError, some_of};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::signals::Signals;
 use crate::stations::Stations;
-use crate::story::Step;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
-use aerostat_lab::event::Names;
 use aerostat_lab::files::{self, Named};
 use aerostat_lab::model::{ByKernel, Forwarding, GivenKey, KEYS, Lab, NodeId, NodeKind};
-use aerostat_lab::report::RunReport;
 use aerostat_node::host::Cable;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::Duration;
 use aerostat_wire::counted;
 use std::io;
 use std::path::PathBuf;
@@ -56,148 +55,6 @@ pub struct Options {
     /// True if the kernel node of the lab is this machine itself: its interfaces are in the network namespace of this
     /// process. The lab is one for which [`aerostat_lab::Checked::as_machine`] has found no obstacle.
     pub machine: bool,
-}
-
-/// Notices of a running lab for its caller.
-#[derive(Debug)]
-pub enum Notice<'a> {
-    /// Information.
-    Note(String),
-    /// The interfaces, the sockets and the links are there, and the lab runs: its clients begin to join.
-    Started,
-    /// Not ready yet. The missing conditions have changed, or are still missing after a while.
-    Waiting(&'a [String]),
-    /// All interfaces are up, all clients have joined.
-    Ready {
-        /// The ties with the parent process, for a lab that has depended on it until now.
-        ties: Option<&'a Ties>,
-    },
-    /// An event of the story, with the names for ATM addresses in its text.
-    Event(&'a Step, &'a Names),
-    /// The lab is releasing this number of calls.
-    Stopping(usize),
-    /// The loop begins a turn at this time of the lab: for measurements.
-    Turn(Instant),
-    /// The network has done the work of this turn, and everything for the kernel, for daemons and for peers is sent.
-    /// The events of the turn follow.
-    Served,
-}
-
-/// The final report of a lab.
-#[derive(Debug)]
-pub struct Report {
-    /// The results at the time of the request to end.
-    pub run: RunReport,
-    /// Calls that could not be released in time.
-    pub calls_left: usize,
-    /// Of a lab with `capture:`, the octets of its recording, or why it is not complete.
-    pub recording: Option<Result<u64, String>>,
-}
-
-/// Why a lab does not run.
-#[derive(Debug)]
-pub enum UpError {
-    /// The lab runs already.
-    Running(Option<LabState>),
-    /// Namespaces and TAPs are not available.
-    Unprivileged(Unprivileged),
-    /// Not ready in time; the list has the missing conditions.
-    NotReady(Vec<String>),
-    /// A link out of the lab cannot be opened, with the reason.
-    Link(io::Error),
-    /// A kernel host cannot follow a key of the lab file, with the place of the key and the reason.
-    Key(io::Error),
-    /// An interface of the node has a name that is taken, with the names of both.
-    Taken(io::Error),
-    /// The file for the links of `capture:` cannot be written.
-    Recording(PathBuf, io::Error),
-    /// The directory for the results cannot be made.
-    Results(PathBuf, io::Error),
-    /// The operating system refused an operation.
-    Io(String, io::Error),
-}
-
-impl std::fmt::Display for UpError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Running(Some(state)) => {
-                write!(
-                    f,
-                    "lab '{}' is running already (process {})",
-                    state.name, state.pid
-                )
-            }
-            Self::Running(None) => write!(f, "this lab is running already"),
-            Self::Unprivileged(error) => write!(f, "no privilege for kernel hosts: {error}"),
-            Self::NotReady(missing) => {
-                write!(
-                    f,
-                    "the lab does not get ready: still waiting for {}",
-                    some_of(missing)
-                )
-            }
-            Self::Link(error) | Self::Key(error) | Self::Taken(error) => error.fmt(f),
-            Self::Recording(file, error) => {
-                write!(
-                    f,
-                    "the recording of 'capture:', {}: {error}",
-                    file.display()
-                )
-            }
-            Self::Results(directory, error) => write!(f, "--out {}: {error}", directory.display()),
-            Self::Io(what, error) => write!(f, "{what}: {error}"),
-        }
-    }
-}
-impl std::error::Error for UpError {}
-
-impl UpError {
-    /// True if the system does not give this user the right.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Unprivileged(_) => true,
-            Self::Link(error) | Self::Io(_, error) => {
-                error.kind() == io::ErrorKind::PermissionDenied
-            }
-            Self::Running(_)
-            | Self::NotReady(_)
-            | Self::Key(_)
-            | Self::Taken(_)
-            | Self::Recording(..)
-            | Self::Results(..) => false,
-        }
-    }
-}
-
-impl From<io::Error> for UpError {
-    fn from(error: io::Error) -> Self {
-        Self::Io("the lab's loop".into(), error)
-    }
-}
-
-/// A list that fits on a line: `a, b, c and 4 more`.
-#[must_use]
-pub fn some_of(all: &[String]) -> String {
-    const SHOWN: usize = 4;
-    let shown = all
-        .iter()
-        .take(SHOWN)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    match all.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
-/// Objects of a lab in the kernel; all of them end with the process.
-pub(crate) struct Kernels {
-    /// Processes of programs inside; `None` if they are those of this machine.
-    pub(crate) processes: Option<LabProcesses>,
-    pub(crate) nodes: Vec<(NodeId, KernelNode)>,
-    pub(crate) stations: Stations,
 }
 
 /// Runs the lab until it is stopped. Call it from the main thread, before any other thread is started. `results` turns
@@ -270,27 +127,22 @@ pub fn run(
     let needs = Needs::of(lab, claim.directory(), options.results.as_deref());
     // From here on this process has no privilege.
     let mut driver = Driver::new(
-        lab,
-        &builder,
+        (lab, &builder),
         (kernels, daemons, helper),
         (&claim, &needs, signals),
         started,
+        tell,
     )?;
-    for text in driver.confinement.missing() {
-        tell(Notice::Note(text));
-    }
-    if let Some(text) = driver.without_sockets.take() {
-        tell(Notice::Note(text));
-    }
-    driver.ties = ties;
+    driver.site.ties = ties;
     if let Some(file) = file {
-        driver.record(file).map_err(failed)?;
+        driver.site.record(file).map_err(failed)?;
         let links = counted(lab.capture.len(), "link", "links");
         let path = options.recording.display();
-        tell(Notice::Note(format!("recording {links} into {path}")));
+        let text = format!("recording {links} into {path}");
+        driver.site.tell(Notice::Note(text));
     }
-    tell(Notice::Started);
-    driver.run(options.patience, tell, results)
+    driver.site.tell(Notice::Started);
+    driver.run(options.patience, results)
 }
 
 fn kernels(

@@ -57,7 +57,7 @@ use aerostat_proto::split::{self, Daemon, Numbered, ProcessInput, ProcessOutput,
 use aerostat_proto::{Instant, Machine};
 pub(crate) use beat::Sight;
 pub use process::{DaemonError, End, serve};
-pub(crate) use seats::{Daemons, Event};
+pub(crate) use seats::{Daemons, pass_on};
 
 /// Hidden first argument with which the command becomes a daemon; its role, the socket and the node's name follow.
 pub const DAEMON_ARGUMENT: &str = "__daemon";

@@ -6,6 +6,7 @@ use super::{RoleInfo, SOCKET};
 use crate::agenda::Agenda;
 use crate::helper::Helper;
 use crate::seqpacket::{Door, Frames, Got, buffer};
+use crate::source::{Said, Source, Turn};
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::DaemonMessage;
 use aerostat_node::inspect::Table;
@@ -69,6 +70,44 @@ pub(crate) struct Daemons {
     buffer: Vec<u8>,
     /// Packet that is sent.
     packet: Vec<u8>,
+}
+
+impl Source for Daemons {
+    fn ready(&mut self, distance: usize) {
+        match distance.checked_sub(1) {
+            None => self.knocks = true,
+            Some(number) if number < self.seats.len() => {
+                self.ready.insert(number);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let next = [self.deadline(), Some(self.round.at)];
+        next.into_iter().flatten().min()
+    }
+
+    fn turn(&mut self, turn: &mut Turn<'_>) -> bool {
+        let mut told = Vec::new();
+        let more = self.turn(turn.registry, turn.now, &mut told);
+        pass_on(told, turn);
+        more
+    }
+
+    fn flush(&mut self, turn: &mut Turn<'_>) {
+        self.flush(turn.registry);
+    }
+}
+
+/// Passes on events of daemons.
+pub(crate) fn pass_on(events: Vec<Event>, turn: &mut Turn<'_>) {
+    for event in events {
+        match event {
+            Event::Input(node, role, event) => turn.world.daemon(node, (role, *event), turn.now),
+            Event::Trace(node, trace) => turn.said.push(Said::Trace(node, trace)),
+        }
+    }
 }
 
 impl Daemons {
@@ -143,23 +182,6 @@ impl Daemons {
         self.token = token;
         let door = self.door.as_fd().as_raw_fd();
         registry.register(&mut SourceFd(&door), token, Interest::READABLE)
-    }
-
-    /// The poller has reported a token at this distance from the first one.
-    pub(crate) fn ready(&mut self, distance: usize) {
-        match distance.checked_sub(1) {
-            None => self.knocks = true,
-            Some(number) if number < self.seats.len() => {
-                self.ready.insert(number);
-            }
-            Some(_) => {}
-        }
-    }
-
-    /// When [`Self::turn`] is next needed if nothing is ready.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let next = [self.deadline(), Some(self.round.at)];
-        next.into_iter().flatten().min()
     }
 
     /// The next start, or the end of a patience with newcomers.

@@ -5,6 +5,7 @@ use super::beat::TICK;
 use super::seats::{Daemons, Event};
 use crate::helper::{Helper, Owned};
 use crate::seqpacket::{Frames, Got, buffer};
+use crate::source::Source as _;
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::DaemonMessage;
 use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};

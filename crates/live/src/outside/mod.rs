@@ -21,6 +21,7 @@ pub mod ethernet;
 mod filling;
 mod inbox;
 pub mod l2tp;
+mod links;
 pub mod mpls;
 mod opened;
 mod options;
@@ -29,8 +30,9 @@ mod scope;
 mod sequence;
 pub mod udp;
 
-pub(crate) use inbox::{Inbox, SLICE};
-pub(crate) use opened::explained;
+use inbox::{Inbox, SLICE};
+pub(crate) use links::Links;
+use opened::explained;
 
 use aerostat_lab::model::{NodeId, OutsideWay};
 use aerostat_node::atm::{CellRate, CellRun};

@@ -40,6 +40,7 @@ mod session;
 mod tests;
 
 use crate::seqpacket::{Door, Frames};
+use crate::source::{self, Turn};
 use crate::world::World;
 use aerostat_lab::model::{Lab, NodeId, NodeKind};
 use aerostat_node::atm::Sdus;
@@ -145,6 +146,44 @@ pub(crate) struct SocketService {
     batch: Batch,
 }
 
+impl source::Source for SocketService {
+    fn ready(&mut self, distance: usize) {
+        match distance.checked_sub(self.doors.len()) {
+            None => self.knocked.insert(distance),
+            Some(source) => self.ready.insert(source),
+        };
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.again_at
+    }
+
+    /// Moves everything that may be moved.
+    fn turn(&mut self, turn: &mut Turn<'_>) -> bool {
+        let (registry, world, now) = (turn.registry, &mut *turn.world, turn.now);
+        if !self.sources.is_empty() {
+            self.look_for_crashes(world);
+        }
+        if self.again_at.take_if(|at| *at <= now).is_some() {
+            self.knocked.append(&mut self.turned_away);
+        }
+        let mut more = self.accept(registry, world, now);
+        let ready = std::mem::take(&mut self.ready);
+        for at in ready {
+            let again = match self.sources.get(at) {
+                Some(Source::Session(_)) => self.serve(registry, at, world, now),
+                Some(Source::Pipe(_)) => self.pump(at, world, now),
+                _ => false,
+            };
+            if again {
+                self.ready.insert(at);
+            }
+            more |= again;
+        }
+        more
+    }
+}
+
 impl SocketService {
     /// Opens the sockets of all hosts in the lab's directory; the tokens begin with `first`. The second value tells
     /// what is left out.
@@ -181,24 +220,6 @@ impl SocketService {
         Ok((service, note))
     }
 
-    /// The poller has reported the token at this distance from the first one.
-    pub(crate) fn ready(&mut self, distance: usize) {
-        match distance.checked_sub(self.doors.len()) {
-            None => self.knocked.insert(distance),
-            Some(source) => self.ready.insert(source),
-        };
-    }
-
-    /// True if this distance from the first token can be one of the service.
-    pub(crate) fn owns(&self, distance: usize) -> bool {
-        distance < self.doors.len() + self.sources.capacity()
-    }
-
-    /// When the next turn is needed without a report of the poller.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.again_at
-    }
-
     /// True if a turn has something to do.
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty() || !self.knocked.is_empty()
@@ -207,30 +228,6 @@ impl SocketService {
     /// Open sessions, sockets.
     pub(crate) fn open_now(&self) -> (usize, usize) {
         (self.sessions.len(), self.pipes.len())
-    }
-
-    /// Moves everything that may be moved; true if more could be done at once.
-    pub(crate) fn turn(&mut self, registry: &Registry, world: &mut World, now: Instant) -> bool {
-        if !self.sources.is_empty() {
-            self.look_for_crashes(world);
-        }
-        if self.again_at.take_if(|at| *at <= now).is_some() {
-            self.knocked.append(&mut self.turned_away);
-        }
-        let mut more = self.accept(registry, world, now);
-        let ready = std::mem::take(&mut self.ready);
-        for at in ready {
-            let again = match self.sources.get(at) {
-                Some(Source::Session(_)) => self.serve(registry, at, world, now),
-                Some(Source::Pipe(_)) => self.pump(at, world, now),
-                _ => false,
-            };
-            if again {
-                self.ready.insert(at);
-            }
-            more |= again;
-        }
-        more
     }
 
     /// Hosts whose service has crashed, was restarted, or that are off: their descriptors are closed.

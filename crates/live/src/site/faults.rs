@@ -1,24 +1,23 @@
 //! The faults in the loop.
 
-use super::Driver;
-use crate::run::Notice;
+use super::Site;
+use crate::daemons;
+use crate::source::Slot;
 use aerostat_lab::event;
 use aerostat_lab::model::FaultKind;
 use aerostat_proto::Instant;
 
-impl Driver<'_> {
+impl Site<'_> {
     /// Causes and ends the faults that are due.
-    pub(super) fn faults(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+    pub(crate) fn faults(&mut self, now: Instant) {
         while let Some(what) = self.faults.pop_due(now) {
             let (node, trace) = event::of_fault(self.lab, what);
-            self.event(node, trace, now, tell);
-            if !self.daemon_fault(what, now, tell) {
+            self.event(node, trace, now);
+            if !self.daemon_fault(what, now) {
                 self.world.fault(self.builder, what, now);
             }
-            // A restarted router has the routes of the lab file, but its kernel kept its own.
             if let FaultKind::Restart(node, None) = what {
-                let watched = self.routes.iter_mut().filter(|(of, _)| *of == node);
-                watched.for_each(|(_, routes)| routes.forget(now));
+                self.sources.routes.forget(node, now);
             }
         }
     }
@@ -29,13 +28,8 @@ impl Driver<'_> {
     }
 
     /// Applies a fault to a daemon that is a process of its own; true if the fault has no other effect.
-    fn daemon_fault(
-        &mut self,
-        what: FaultKind,
-        now: Instant,
-        tell: &mut dyn FnMut(Notice<'_>),
-    ) -> bool {
-        let Some(daemons) = &mut self.daemons else {
+    fn daemon_fault(&mut self, what: FaultKind, now: Instant) -> bool {
+        let Some(daemons) = &mut self.sources.daemons else {
             return false;
         };
         let mut told = Vec::new();
@@ -50,7 +44,9 @@ impl Driver<'_> {
             }
             FaultKind::LinkDown(_) | FaultKind::LinkUp(_) => false,
         };
-        self.daemon_events(told, now, tell);
+        self.visit(Slot::Daemons, (true, now), |_, turn| {
+            daemons::pass_on(told, turn);
+        });
         alone
     }
 }

@@ -6,15 +6,18 @@
 //! **How.** Before a look the network handles at most [`STEP`] due events, and looks at the clock after every [`PART`]
 //! of them: it ends after [`SLICE`]. If events are due still, the network lags behind. Then frames and cells from
 //! outside enter it at its own time, before all events that are due later, so that they do not queue behind the work
-//! that waits. Only a few frames are taken in such a turn ([`super::taps`]), so that the network catches up whatever
+//! that waits. Only a few frames are taken in such a turn ([`crate::taps`]), so that the network catches up whatever
 //! comes.
 //!
 //! **What it does not bound.** One event can be long: a fault switches a node off with all of its links. The text of
-//! its events has a budget of its own ([`super::telling`]).
+//! its events has a budget of its own ([`crate::site`]).
 
-use super::{Driver, STEP};
+use crate::clock::Clock;
+use crate::world::World;
 use aerostat_proto::{Duration, Instant};
 
+/// Limit of network events handled in one turn.
+pub(crate) const STEP: usize = 256;
 /// Number of events between two looks at the clock.
 const PART: usize = 32;
 /// How long the network may catch up in one turn.
@@ -31,7 +34,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// TAPs and links have a look, after so many events of the network.
-    pub(super) fn look(&mut self, events: u64) {
+    pub(crate) fn look(&mut self, events: u64) {
         self.most = self.most.max(events - self.before);
         self.before = events;
     }
@@ -42,17 +45,15 @@ impl Budget {
     }
 }
 
-impl Driver<'_> {
-    /// Handles due events of the network until the budget of a turn is used up; false if more may be due.
-    pub(super) fn catch_up(&mut self, now: Instant) -> bool {
-        for _ in 0..STEP / PART {
-            if self.world.step(now, PART) {
-                return true;
-            }
-            if self.clock.now() >= now + SLICE {
-                break;
-            }
+/// Handles due events of the network until the budget of a turn is used up; false if more may be due.
+pub(crate) fn catch_up(world: &mut World, clock: Clock, now: Instant) -> bool {
+    for _ in 0..STEP / PART {
+        if world.step(now, PART) {
+            return true;
         }
-        false
+        if clock.now() >= now + SLICE {
+            break;
+        }
     }
+    false
 }
