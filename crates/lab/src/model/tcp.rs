@@ -124,6 +124,8 @@ pub enum ByKernel {
     Setting(&'static str),
     /// An attribute of all routes of the host, as `ip route` names it.
     Route(&'static str),
+    /// A setting that counts more than the key does, and an attribute of routes that bounds what follows from it.
+    Bounded(&'static str, &'static str),
     /// Not at all, for this reason.
     Never(&'static str),
 }
@@ -157,7 +159,7 @@ pub const KEYS: [Follows; 14] = [
     key("profile", ByKernel::Never("a kernel has its own TCP")),
     key("congestion", ByKernel::Setting("tcp_congestion_control")),
     key("send_buffer", ByKernel::Setting("tcp_wmem")),
-    key("receive_buffer", ByKernel::Setting("tcp_rmem")),
+    key("receive_buffer", ByKernel::Bounded("tcp_rmem", "window")),
     key("mss", ByKernel::Route("advmss")),
     key(
         "nagle",
@@ -276,10 +278,7 @@ impl Tcp {
             params.congestion.initial_window = InitialWindow::Segments(of.initial_window.into());
         }
         if given("min_rto") {
-            params.timers.floor = match params.timers.floor {
-                Floor::Timer(_) => Floor::Timer(of.min_rto),
-                Floor::Variance(_) => Floor::Variance(of.min_rto),
-            };
+            params.timers.floor = params.timers.floor.with(of.min_rto);
         }
         self.set_acknowledgements(&mut params.receive);
         let cubic = Growth::Cubic {
@@ -347,7 +346,7 @@ impl Tcp {
                 AckDelay::Never => "none".to_owned(),
                 AckDelay::After(time) => format!("{time:?}"),
                 AckDelay::Tick(_) => "as the tick".to_owned(),
-                AckDelay::Adaptive { least, most } => format!("{least:?} to {most:?}"),
+                AckDelay::Adaptive { least, most, .. } => format!("{least:?} to {most:?}"),
             },
             "ack_tick" => match params.receive.ack_delay {
                 AckDelay::Tick(time) => format!("{time:?}"),
@@ -364,7 +363,9 @@ impl Tcp {
             },
             _ => match params.timers.floor {
                 Floor::Timer(time) => format!("{time:?}"),
-                Floor::Variance(time) => format!("{time:?} beyond the round trip"),
+                Floor::Variance(time) | Floor::Largest(time) => {
+                    format!("{time:?} beyond the round trip")
+                }
             },
         };
         let one = |follows: &Follows| InForce {

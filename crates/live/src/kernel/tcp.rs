@@ -89,15 +89,19 @@ pub(crate) fn follow(namespace: &NetNs, tcp: &Tcp) -> io::Result<Vec<Followed>> 
         for (follows, value) in tcp.values() {
             let key = follows.key;
             let at = located(tcp, key);
-            match follows.kernel {
-                ByKernel::Setting(name) => {
-                    let value = setting(tcp, value);
-                    let value = set(name, &value).map_err(at)?;
-                    let by = format!("net.ipv4.{name}");
-                    all.push(Followed { key, by, value });
-                }
-                ByKernel::Route(name) => attributes.push((key, name, attribute(key, value))),
-                ByKernel::Never(_) => {}
+            let (by_setting, by_route) = match follows.kernel {
+                ByKernel::Setting(name) => (Some(name), None),
+                ByKernel::Route(name) => (None, Some(name)),
+                ByKernel::Bounded(name, bound) => (Some(name), Some(bound)),
+                ByKernel::Never(_) => (None, None),
+            };
+            if let Some(name) = by_setting {
+                let value = set(name, &setting(tcp, value)).map_err(at)?;
+                let by = format!("net.ipv4.{name}");
+                all.push(Followed { key, by, value });
+            }
+            if let Some(name) = by_route {
+                attributes.push((key, name, attribute(key, value)));
             }
         }
         let mut words: Vec<String> = Vec::new();
@@ -139,6 +143,7 @@ fn attribute(key: &str, value: Option<Value>) -> String {
     match value {
         Some(Value::Count(every)) if key == "ack_every" => u8::from(every == 1).to_string(),
         Some(Value::Time(time)) => format!("{}ms", time.as_millis()),
+        Some(Value::Octets(Octets(octets))) => octets.to_string(),
         Some(other) => other.to_string(),
         None => String::new(),
     }
@@ -275,6 +280,7 @@ mod tests {
                 "net.ipv4.tcp_timestamps=0",
                 "net.ipv4.tcp_window_scaling=0",
                 "net.ipv4.tcp_sack=0",
+                "route window=27408",
                 "route advmss=1024",
                 "route quickack=1",
                 "route initcwnd=2",
@@ -284,7 +290,13 @@ mod tests {
         let shown = ns.run(|| ip_says(&["route", "show"])).expect("routes");
         assert_eq!(shown.lines().count(), 2, "{shown}");
         for line in shown.lines() {
-            for part in ["advmss 1024", "quickack 1", "initcwnd 2", "rto_min lock 1s"] {
+            for part in [
+                "window 27408",
+                "advmss 1024",
+                "quickack 1",
+                "initcwnd 2",
+                "rto_min lock 1s",
+            ] {
                 assert!(line.contains(part), "{part}: {shown}");
             }
         }

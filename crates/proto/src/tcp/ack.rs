@@ -4,8 +4,8 @@
 //! fills a hole). The rules of Linux are those of `tcp_input.c` (`__tcp_ack_snd_check`, `tcp_event_data_recv`), those
 //! of BSD of `tcp_timer.c` (`tcp_fasttimo`).
 
-use super::clock::next_tick;
-use super::params::{AckDelay, ReceiveParams};
+use super::clock::{next_tick, wheel};
+use super::params::{AckDelay, AckPush, ReceiveParams};
 use crate::{Duration, Instant};
 
 /// Acknowledgements that are due.
@@ -27,6 +27,8 @@ pub(super) struct AckPolicy {
     last: Option<Instant>,
     /// The program answers what it reads: quick acknowledgements would only be more segments.
     interactive: bool,
+    /// Segments that are acknowledged once all has been read, 0, 1 or more.
+    pushed: u8,
 }
 
 impl AckPolicy {
@@ -41,6 +43,7 @@ impl AckPolicy {
             gap_delay: Duration::ZERO,
             last: None,
             interactive: false,
+            pushed: 0,
         }
     }
     /// An acknowledgement is due now, besides those that are due already.
@@ -67,14 +70,27 @@ impl AckPolicy {
         self.update();
         true
     }
+    /// The window grows with the segment that arrives now: it is acknowledged at once.
+    pub(super) fn quicken(&mut self) {
+        let quick = self.quick.get_or_insert(self.params.quick_acks);
+        *quick = (*quick).max(1);
+    }
+    /// The program has read all that has arrived.
+    pub(super) fn all_read(&mut self) {
+        if self.delayed.is_some() && self.pushed > u8::from(self.interactive) {
+            self.update();
+        }
+    }
     /// A segment with an acknowledgement is sent.
     pub(super) const fn sent(&mut self) {
         self.due = self.due.saturating_sub(1);
         self.delayed = None;
+        self.pushed = 0;
     }
     /// A segment with data is sent: it acknowledges all that is due.
     pub(super) fn sent_data(&mut self, now: Instant) {
         self.due = 0;
+        self.pushed = 0;
         self.interactive |= self
             .last
             .is_some_and(|last| now.since(last) < self.least_delay());
@@ -96,11 +112,19 @@ impl AckPolicy {
 
     /// Data has arrived in order.
     pub(super) fn data(&mut self, octets: u64, push: bool, now: Instant) {
+        if self.params.ack_push == AckPush::WhenRead {
+            let small = octets < self.full;
+            self.pushed = match (small, push, self.pushed) {
+                (true, _, pushed) => (pushed + 1).min(2),
+                (false, true, pushed) => pushed.max(1),
+                (false, false, pushed) => pushed,
+            };
+        }
         self.full = self.full.max(octets);
         let gap = self.last.map(|last| now.since(last));
         self.last = Some(now);
         let quick = self.quick.get_or_insert(self.params.quick_acks);
-        if let AckDelay::Adaptive { least, most } = self.params.ack_delay {
+        if let AckDelay::Adaptive { least, most, .. } = self.params.ack_delay {
             match gap {
                 None => self.gap_delay = least,
                 Some(gap) if gap <= least / 2 => self.gap_delay = self.gap_delay / 2 + least / 2,
@@ -114,14 +138,16 @@ impl AckPolicy {
         }
         let is_quick = *quick > 0 && !self.interactive;
         *quick = quick.saturating_sub(1);
-        if is_quick || (push && self.params.ack_push) {
+        if is_quick {
             return self.update();
         }
         let at = match self.params.ack_delay {
             AckDelay::Never => return self.update(),
             AckDelay::After(time) => now + time.max(Duration::from_nanos(1)),
             AckDelay::Tick(period) => next_tick(now, period, self.phase),
-            AckDelay::Adaptive { least, most } => now + self.gap_delay.clamp(least, most),
+            AckDelay::Adaptive { least, most, jiffy } => {
+                wheel(now, self.gap_delay.clamp(least, most), jiffy, self.phase)
+            }
         };
         self.delayed.get_or_insert(at);
     }

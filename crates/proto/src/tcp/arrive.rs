@@ -183,7 +183,8 @@ impl Tcp {
         self.timers.stop(Timer::Handshake);
         self.syn_due = false;
         if self.syn_sent == 1 {
-            self.tx.estimator.measure(self.syn_at, self.now);
+            let numbers = (self.tx.una, self.tx.next);
+            self.tx.estimator.measure((self.syn_at, self.now), numbers);
         }
         let scale = if segment.flags.has(Flags::SYN) {
             0
@@ -479,7 +480,9 @@ impl Tcp {
             .rx
             .take((start, data), fin, push, self.now, &mut self.counters);
         self.counters.octets_received += arrival.readable;
-        self.measure_window(segment);
+        if arrival.readable > 0 {
+            self.measure_window(segment);
+        }
         if self.state < State::Established {
             return;
         }
@@ -498,9 +501,10 @@ impl Tcp {
             .timestamps
             .filter(|stamps| self.stamps.agreed && stamps.echo != 0)
             .and_then(|stamps| self.clock.since(stamps.echo, self.now));
-        if let Some(sample) = by_stamp.or(self.tx.estimator.smoothed()) {
+        if let Some(sample) = by_stamp {
             self.rx.round_trip(sample);
         }
+        self.rx.measure_turn(self.now);
     }
 
     fn peer_closed(&mut self) {

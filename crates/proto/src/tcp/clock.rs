@@ -16,6 +16,22 @@ pub(super) fn next_tick(now: Instant, period: Duration, phase: Duration) -> Inst
     now + Duration::from_nanos(period_ns - since)
 }
 
+/// When a timer of Linux expires that starts now: `jiffy` is the tick, 0 an exact timer. The wheel of timers has levels
+/// of 64 slots; a slot of each level is eight of the level below, and a timer takes the slot behind its end.
+pub(super) fn wheel(now: Instant, after: Duration, jiffy: Duration, phase: Duration) -> Instant {
+    let tick = nanos(jiffy);
+    if tick == 0 {
+        return now + after;
+    }
+    let ahead = (tick - nanos(phase) % tick) % tick;
+    let count = nanos(after).div_ceil(tick);
+    let end = (now.as_nanos() + ahead) / tick + count;
+    let level = (0..8).find(|level| count < 63 << (3 * level));
+    let shift = 3 * level.unwrap_or(8);
+    let slot = ((end >> shift) + 1) << shift;
+    now + Duration::from_nanos((slot * tick - ahead).saturating_sub(now.as_nanos()))
+}
+
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -51,6 +67,11 @@ pub(super) struct Estimator {
     smoothed: Option<Duration>,
     /// Four times the mean deviation.
     variance: Duration,
+    /// The largest deviation of this round trip, and the one in force, of [`Floor::Largest`].
+    largest: Duration,
+    in_force: Duration,
+    /// Number whose acknowledgement ends this round trip.
+    turn: u64,
     least: Option<Duration>,
     /// Doublings of the timer.
     back_off: u32,
@@ -63,6 +84,9 @@ impl Estimator {
             phase,
             smoothed: None,
             variance: Duration::ZERO,
+            largest: Duration::ZERO,
+            in_force: Duration::ZERO,
+            turn: 0,
             least: None,
             back_off: 0,
         }
@@ -91,11 +115,13 @@ impl Estimator {
         Duration::from_nanos(ticks * nanos(tick))
     }
 
-    /// Takes the round trip of a segment that was sent once.
-    pub(super) fn measure(&mut self, from: Instant, to: Instant) {
+    /// Takes the round trip of a segment that was sent once; `una` and `next` are the numbers that the sender has
+    /// acknowledged and sends next.
+    pub(super) fn measure(&mut self, (from, to): (Instant, Instant), (una, next): (u64, u64)) {
         let exact = to.since(from);
         self.least = Some(self.least.map_or(exact, |least| least.min(exact)));
         let sample = self.in_units(from, to);
+        let by_turns = matches!(self.params.floor, Floor::Largest(_));
         // Equations 2.2 and 2.3, with four times the variation.
         match self.smoothed {
             None => {
@@ -104,11 +130,33 @@ impl Estimator {
             }
             Some(smoothed) => {
                 let deviation = sample.abs_diff(smoothed);
-                self.variance = self.variance * 3 / 4 + deviation;
+                let target = self.variance * 3 / 4 + deviation;
+                let grows = target.saturating_sub(self.variance);
+                self.variance = match by_turns && sample < smoothed && !grows.is_zero() {
+                    true => self.variance + grows / 8,
+                    false => target,
+                };
                 self.smoothed = Some(smoothed * 7 / 8 + sample / 8);
             }
         }
+        if let Floor::Largest(least) = self.params.floor {
+            self.end_turn(least, una, next);
+        }
         self.back_off = 0;
+    }
+
+    /// Takes the deviation into the largest one of the round trip, which lowers the one in force at its end.
+    fn end_turn(&mut self, least: Duration, una: u64, next: u64) {
+        let begins = self.turn == 0;
+        self.largest = self.largest.max(self.variance).max(least);
+        self.in_force = self.in_force.max(self.largest);
+        if begins || una > self.turn {
+            self.in_force -= (self.in_force - self.largest) / 4;
+            self.turn = next;
+            if !begins {
+                self.largest = least;
+            }
+        }
     }
 
     /// The timer without back-off.
@@ -121,6 +169,7 @@ impl Estimator {
         match self.params.floor {
             Floor::Timer(least) => (smoothed + spread).max(least),
             Floor::Variance(least) => smoothed + spread.max(least),
+            Floor::Largest(_) => smoothed + self.in_force,
         }
     }
     /// The timer in force.
@@ -138,7 +187,7 @@ impl Estimator {
     /// When a timer of this length expires that starts now.
     pub(super) fn expiry(&self, now: Instant, after: Duration) -> Instant {
         let Some(tick) = self.params.slow_tick else {
-            return now + after;
+            return wheel(now, after, self.params.jiffy, self.phase);
         };
         let ticks = nanos(after).div_ceil(nanos(tick)).max(1);
         next_tick(now, tick, self.phase) + tick.saturating_mul((ticks - 1) as u32)
@@ -172,13 +221,46 @@ mod tests {
         timers.granularity = Duration::from_micros(1);
         let mut estimator = Estimator::new(timers, Duration::ZERO);
         assert_eq!(estimator.timer(), Duration::from_secs(1));
-        estimator.measure(at(0), at(100));
+        estimator.measure((at(0), at(100)), (1, 2));
         assert_eq!(estimator.timer(), MS(300));
-        estimator.measure(at(0), at(140));
+        estimator.measure((at(0), at(140)), (1, 2));
         // RTTVAR = 3/4 × 50 + 1/4 × 40 = 47.5; SRTT = 7/8 × 100 + 1/8 × 140 = 105.
         assert_eq!(estimator.timer(), MS(105 + 190));
         estimator.double();
         assert_eq!(estimator.timer(), MS(590));
+    }
+
+    /// A kernel with HZ 250 repeats a SYN after 1.024 and 3.072 s: the levels of its wheel are that coarse.
+    #[test]
+    fn a_wheel_of_timers_is_never_early_and_coarse_for_long_ones() {
+        let end = |now, after, phase| wheel(at(now), MS(after), MS(4), MS(phase));
+        assert_eq!(end(0, 200, 0), at(204));
+        assert_eq!(end(3, 200, 0), at(204));
+        assert_eq!(end(4, 200, 0), at(208));
+        assert_eq!(end(0, 1000, 0), at(1024));
+        assert_eq!(end(0, 3000, 0), at(3072));
+        assert_eq!(end(0, 200, 1), at(201));
+        assert_eq!(wheel(at(5), MS(200), MS(0), MS(1)), at(205));
+    }
+
+    /// A long round trip counts until the round trip after it has ended, and then a quarter less of the difference.
+    #[test]
+    fn the_largest_deviation_of_a_round_trip_counts() {
+        let mut estimator = Estimator::new(Profile::Linux.params().timers, Duration::ZERO);
+        let spread = |estimator: &Estimator| estimator.timer() - estimator.smoothed().unwrap();
+        estimator.measure((at(0), at(100)), (1, 10));
+        assert_eq!(spread(&estimator), MS(200));
+        estimator.measure((at(0), at(500)), (5, 12));
+        assert_eq!(spread(&estimator), MS(550));
+        for _ in 0..20 {
+            estimator.measure((at(0), at(150)), (6, 14));
+            assert_eq!(spread(&estimator), MS(550), "within the round trip");
+        }
+        estimator.measure((at(0), at(150)), (11, 20));
+        assert_eq!(spread(&estimator), MS(550), "its own largest one");
+        estimator.measure((at(0), at(150)), (21, 30));
+        let left = spread(&estimator);
+        assert!(left >= MS(462) && left <= MS(464), "{left:?}");
     }
 
     /// Linux adds 200 ms at least to the smoothed round trip; a BSD with ticks of 500 ms has at least a second, which
@@ -186,12 +268,12 @@ mod tests {
     #[test]
     fn floors_and_ticks() {
         let mut linux = Estimator::new(Profile::Linux.params().timers, Duration::ZERO);
-        linux.measure(at(0), at(10));
-        linux.measure(at(0), at(10));
+        linux.measure((at(0), at(10)), (1, 2));
+        linux.measure((at(0), at(10)), (1, 2));
         assert_eq!(linux.timer(), MS(210));
         let mut bsd = Estimator::new(Profile::Bsd43.params().timers, MS(100));
         for _ in 0..50 {
-            bsd.measure(at(300), at(310));
+            bsd.measure((at(300), at(310)), (1, 2));
         }
         assert!(bsd.timer() >= Duration::from_secs(1), "{:?}", bsd.timer());
         let expiry = bsd.expiry(at(300), Duration::from_secs(1));

@@ -3,7 +3,8 @@
 //! **Standards.** RFC 5681 §3.1, RFC 3465 (octets, with what an ACK acknowledges as the limit in slow start, as in
 //! Linux), RFC 9438 §4. HyStart as in Linux `tcp_cubic.c`: trains of ACKs, and delay.
 //!
-//! **Deviations.** CUBIC of RFC 9438 estimates the window of Reno from acknowledged octets; so does this one. The time
+//! **Deviations.** CUBIC of RFC 9438 estimates the window of Reno from acknowledged octets; so does this one, and that
+//! of Linux grows by whole segments with counts that hold for 28 ms ([`Steps`]). The time
 //! of the next epoch begins with the first ACK in congestion avoidance, and moves on while the sender was idle (Linux
 //! `cubictcp_cwnd_event_tx_start`).
 
@@ -36,6 +37,71 @@ struct Cubic {
     reno: f64,
     /// The window just before the last reduction, segments: Reno's share grows as Reno above it.
     before: f64,
+    steps: Steps,
+}
+
+/// Growth by whole segments: one for so many that are acknowledged. Source: Linux `bictcp_update`,
+/// `tcp_cong_avoid_ai`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Steps {
+    /// Segments that are acknowledged for each step.
+    count: f64,
+    /// When the count was taken, and for which window: it holds for a while.
+    taken: Option<(Instant, u64)>,
+    /// Segments acknowledged since the last step, and since the last step of Reno's window.
+    gathered: f64,
+    acked: f64,
+}
+
+/// Segments that Reno's window of one segment needs for a step, eighths: 8 (1 + β) / 3 (1 − β) in whole numbers.
+/// Source: Linux `beta_scale`.
+const RENO_SCALE: u64 = 15;
+/// A count holds so long for the same window. Source: Linux `bictcp_update`, HZ/32 with HZ 250.
+const HOLDS: Duration = Duration::from_millis(28);
+
+impl Cubic {
+    /// Whole segments that a window of `window` segments grows towards `goal` for `acked` segments.
+    fn steps(&mut self, window: u64, goal: f64, acked: f64, now: Instant) -> f64 {
+        let window = window.max(1);
+        self.steps.acked += acked;
+        let taken = self.steps.taken;
+        if taken.is_none_or(|(at, of)| of != window || now.since(at) > HOLDS) {
+            self.steps.taken = Some((now, window));
+            self.count(window, goal);
+        }
+        let steps = &mut self.steps;
+        let mut added = 0.0;
+        if steps.gathered >= steps.count {
+            steps.gathered = 0.0;
+            added += 1.0;
+        }
+        steps.gathered += acked;
+        let whole = (steps.gathered / steps.count).floor();
+        steps.gathered -= whole * steps.count;
+        added + whole
+    }
+
+    /// Takes the count of segments for a step anew.
+    fn count(&mut self, window: u64, goal: f64) {
+        let size = window as f64;
+        let mut count = match goal > size {
+            true => (size / (goal - size)).floor(),
+            false => 100.0 * size,
+        };
+        if self.before == 0.0 {
+            // Nothing was lost yet, or a timer has expired: the way up is not known.
+            count = count.min(20.0);
+        }
+        let each = (window * RENO_SCALE / 8).max(1) as f64;
+        while self.steps.acked > each {
+            self.steps.acked -= each;
+            self.reno += 1.0;
+        }
+        if self.reno > size {
+            count = count.min((size / (self.reno - size)).floor());
+        }
+        self.steps.count = count.max(2.0);
+    }
 }
 
 /// The state of a round of HyStart.
@@ -101,7 +167,8 @@ impl Window {
         self.octets < self.threshold
     }
 
-    /// The threshold after a loss, when the window (or the flight) was `from`. It is at least two segments.
+    /// The threshold after a loss, when the window (or the flight) was `from`: whole segments, at least two, as in all
+    /// hosts (4.3BSD `tcp_input`, Linux `tcp_reno_ssthresh`).
     pub(super) fn reduced(&mut self, from: u64, mss: u64) -> u64 {
         let reduced = match self.kind {
             Growth::Cubic { .. } => {
@@ -118,7 +185,20 @@ impl Window {
             Growth::Reno | Growth::Off => from / 2,
         };
         self.rest = 0.0;
-        reduced.max(2 * mss)
+        (reduced / mss * mss).max(2 * mss)
+    }
+
+    /// A timer has expired. Source: Linux `bictcp_reset`, which RFC 9438 §4.8 does not ask for.
+    pub(super) fn forget(&mut self) {
+        if matches!(
+            self.kind,
+            Growth::Cubic {
+                whole_reno: false,
+                ..
+            }
+        ) {
+            self.cubic = Cubic::default();
+        }
     }
 
     /// The sender begins to send after a pause of this length.
@@ -207,6 +287,7 @@ impl Window {
         let epoch = *cubic.epoch.get_or_insert_with(|| {
             cubic.start = window;
             cubic.reno = window;
+            cubic.steps.acked = 0.0;
             if window < cubic.most {
                 cubic.k = ((cubic.most - window) / C).cbrt();
             } else {
@@ -217,10 +298,15 @@ impl Window {
         });
         // Figure 1 and equation 1: the window one round trip from now.
         let time = now.since(epoch).as_secs_f64() + step.smoothed.as_secs_f64();
-        let goal = C * (time - cubic.k).powi(3) + cubic.most;
-        let goal = goal.clamp(window, window * 1.5);
+        let distance = C * (time - cubic.k).powi(3);
+        if !whole_reno {
+            // Whole segments from the window of before: upwards below it, downwards above it.
+            let goal = cubic.most.floor() + distance.trunc();
+            return cubic.steps(self.octets / step.mss, goal, acked, now) * mss;
+        }
+        let goal = (cubic.most + distance).clamp(window, window * 1.5);
         // Equation 4: the window of Reno with the same reduction.
-        let alpha = match !whole_reno || cubic.reno < cubic.before {
+        let alpha = match cubic.reno < cubic.before {
             true => 3.0 * (1.0 - BETA) / (1.0 + BETA),
             false => 1.0,
         };

@@ -92,7 +92,19 @@ pub enum AckDelay {
         least: Duration,
         /// Largest time.
         most: Duration,
+        /// Tick of the host's timers; 0: they are exact. Source: as [`TimerParams::jiffy`].
+        jiffy: Duration,
     },
+}
+
+/// Effect of PSH at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPush {
+    /// Nothing.
+    Never,
+    /// The segment is acknowledged once the program has read all that has arrived. A segment that is not full counts as
+    /// one with PSH. Source: Linux `tcp_measure_rcv_mss`, `tcp_cleanup_rbuf`.
+    WhenRead,
 }
 
 /// The receiving half.
@@ -109,8 +121,8 @@ pub struct ReceiveParams {
     pub share: u32,
     /// Form of the window.
     pub form: WindowForm,
-    /// Segments of the first window; each segment that arrives adds two, up to the buffer. 0: the buffer from the
-    /// start. Source: Linux `tcp_grow_window`.
+    /// Segments of the first window; each segment that arrives adds two, up to the buffer, and is acknowledged at once
+    /// then. 0: the buffer from the start. Source: Linux `tcp_grow_window`.
     pub first_segments: u32,
     /// A segment is acknowledged when more than this less one full segments are not; 0: never by count.
     pub ack_every: u8,
@@ -122,8 +134,8 @@ pub struct ReceiveParams {
     /// Segments at the start, and after a pause of more than the sender's timer, that are acknowledged at once. Source:
     /// Linux `TCP_MAX_QUICKACKS`, 16.
     pub quick_acks: u16,
-    /// A segment with PSH is acknowledged at once.
-    pub ack_push: bool,
+    /// Acknowledgement of a segment with PSH.
+    pub ack_push: AckPush,
     /// Window updates.
     pub update: WindowUpdate,
 }
@@ -147,6 +159,15 @@ pub enum Probe {
     Octet,
     /// No octet, and a number that the peer has acknowledged. Source: Linux `tcp_xmit_probe_skb`.
     Empty,
+}
+
+/// Segments that have PSH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// A segment that empties the send buffer. Source: BSD `tcp_output`.
+    Emptied,
+    /// The end of each write, and each half of the largest window in it. Source: Linux `tcp_push`, `forced_push`.
+    Written,
 }
 
 /// The initial congestion window.
@@ -175,6 +196,11 @@ pub struct SendParams {
     /// A segment has at most half of the largest window that the peer has offered, if that is more than 536 octets.
     /// Source: Linux `tcp_bound_to_half_wnd`.
     pub half_window: bool,
+    /// Segments with PSH.
+    pub push: Push,
+    /// A program that has filled the buffer goes on when a third of it is free, and fills whole segments; else it goes
+    /// on when an octet is free. Source: Linux `sk_stream_write_space`, `tcp_sendmsg_locked`.
+    pub wake_at_third: bool,
 }
 
 /// How a loss is found and repaired.
@@ -251,8 +277,24 @@ pub struct CongestionParams {
 pub enum Floor {
     /// The timer is at least this. Source: RFC 6298 §2.4, BSD.
     Timer(Duration),
-    /// The part that follows from the variance is at least this. Source: Linux `tcp_rtt_estimator`.
+    /// The part that follows from the variance is at least this. Source: Linux 2.2 `tcp_rtt_estimator`.
     Variance(Duration),
+    /// The part that follows from the largest deviation in a round trip is at least this. It falls by a quarter of the
+    /// difference once in a round trip, and samples that are shorter than the mean count little. Source: Linux 2.4 and
+    /// later, `tcp_rtt_estimator`.
+    Largest(Duration),
+}
+
+impl Floor {
+    /// The same form with another time.
+    #[must_use]
+    pub const fn with(self, least: Duration) -> Self {
+        match self {
+            Self::Timer(_) => Self::Timer(least),
+            Self::Variance(_) => Self::Variance(least),
+            Self::Largest(_) => Self::Largest(least),
+        }
+    }
 }
 
 /// Timers.
@@ -269,6 +311,9 @@ pub struct TimerParams {
     /// Timers expire at the ticks of a clock of the whole host, and round trips are counted in its ticks. Source: BSD
     /// `tcp_slowtimo`, 500 ms.
     pub slow_tick: Option<Duration>,
+    /// Timers expire at ticks of this length, with coarser steps for longer timers, and never early; 0: they are exact.
+    /// Source: Linux `calc_wheel_index`.
+    pub jiffy: Duration,
     /// One segment at a time is measured, as BSD did; else each ACK of a segment that was sent once.
     pub one_measurement: bool,
     /// Timers without an answer before the connection fails.

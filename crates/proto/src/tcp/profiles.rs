@@ -17,8 +17,9 @@
 //! | `newreno`, `reno`, `tahoe` | 64 KiB | each second segment, 200 ms | as their names | RFC 6298 |
 
 use super::params::{
-    Accounting, AckDelay, CongestionParams, Counting, Floor, Growth, InitialWindow, Nagle, Params,
-    Probe, ReceiveParams, Recovery, SendParams, TimerParams, WindowForm, WindowUpdate,
+    Accounting, AckDelay, AckPush, CongestionParams, Counting, Floor, Growth, InitialWindow, Nagle,
+    Params, Probe, Push, ReceiveParams, Recovery, SendParams, TimerParams, WindowForm,
+    WindowUpdate,
 };
 use crate::Duration;
 use core::fmt;
@@ -139,6 +140,8 @@ const fn by_standards(recovery: Recovery) -> Params {
             nagle: Nagle::Rfc896,
             probe: Probe::Octet,
             half_window: false,
+            push: Push::Emptied,
+            wake_at_third: false,
         },
         congestion: CongestionParams {
             recovery,
@@ -172,7 +175,7 @@ const STANDARD_RECEIVE: ReceiveParams = ReceiveParams {
     ack_after_read: false,
     ack_delay: AckDelay::After(ms(200)),
     quick_acks: 0,
-    ack_push: false,
+    ack_push: AckPush::Never,
     update: WindowUpdate::TwoSegmentsOrHalf,
 };
 
@@ -187,6 +190,7 @@ const fn standard_timers(recovery: Recovery) -> TimerParams {
         most: ms(60_000),
         granularity: ms(1),
         slow_tick: None,
+        jiffy: Duration::ZERO,
         one_measurement: true,
         retries: 12,
         syn_retries: 5,
@@ -201,7 +205,8 @@ const fn standard_timers(recovery: Recovery) -> TimerParams {
 
 /// Linux 6.18. Source: its `net/ipv4` and `include/net/tcp.h`: `TCP_RTO_MIN` 200 ms, `TCP_RTO_MAX` 120 s,
 /// `TCP_TIMEOUT_INIT` 1 s, `TCP_INIT_CWND` 10, `TCP_DELACK_MIN` 40 ms, `TCP_DELACK_MAX` 200 ms, `TCP_MAX_QUICKACKS` 16,
-/// `TCP_TIMEWAIT_LEN` 60 s, four repetitions of SYN a second apart; `tcp_rmem` and `tcp_wmem` as `sysctl` shows them.
+/// `TCP_TIMEWAIT_LEN` 60 s, four repetitions of SYN a second apart, timers in ticks of HZ 250 (Debian's kernels);
+/// `tcp_rmem` and `tcp_wmem` as `sysctl` shows them.
 /// Assumed: half of the receive buffer is the packets' overhead, so the window is half of `tcp_rmem`, octet by octet.
 const fn linux() -> Params {
     let mut params = by_standards(Recovery::Rack);
@@ -216,6 +221,8 @@ const fn linux() -> Params {
         nagle: Nagle::Minshall,
         probe: Probe::Empty,
         half_window: true,
+        push: Push::Written,
+        wake_at_third: true,
     };
     params.congestion = CongestionParams {
         recovery: Recovery::Rack,
@@ -234,10 +241,11 @@ const fn linux() -> Params {
     };
     params.timers = TimerParams {
         initial: ms(1000),
-        floor: Floor::Variance(ms(200)),
+        floor: Floor::Largest(ms(200)),
         most: ms(120_000),
         granularity: Duration::from_micros(1),
         slow_tick: None,
+        jiffy: ms(4),
         one_measurement: false,
         retries: 15,
         syn_retries: 6,
@@ -263,9 +271,10 @@ const LINUX_RECEIVE: ReceiveParams = ReceiveParams {
     ack_delay: AckDelay::Adaptive {
         least: ms(40),
         most: ms(200),
+        jiffy: ms(4),
     },
     quick_acks: 16,
-    ack_push: false,
+    ack_push: AckPush::WhenRead,
     update: WindowUpdate::Doubled,
 };
 
@@ -283,6 +292,7 @@ const fn linux_2_2() -> Params {
     params.receive.ack_delay = AckDelay::Adaptive {
         least: ms(20),
         most: ms(500),
+        jiffy: Duration::ZERO,
     };
     params.receive.quick_acks = 1;
     params.receive.update = WindowUpdate::Doubled;

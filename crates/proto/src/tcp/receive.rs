@@ -71,6 +71,8 @@ pub(super) struct Receiver {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tuning {
     round_trip: Option<Duration>,
+    /// Edge of the window that was offered at a time: when it is reached, a round trip is over at least.
+    turn: Option<(u64, Instant)>,
     since: Instant,
     from: u64,
     space: u64,
@@ -116,7 +118,8 @@ impl Receiver {
         self.told_window = self.edge.saturating_sub(1);
         self.tuning.since = now;
         self.tuning.from = self.read;
-        self.tuning.space = self.free().min(self.clamp);
+        // Source: Linux `tcp_init_buffer_space`.
+        self.tuning.space = self.free().min(self.clamp).min(10 * self.mss);
     }
     /// The offset that a number on the wire means, near to what is expected.
     pub(super) fn offset(&self, seq: u32) -> Option<u64> {
@@ -371,7 +374,10 @@ impl Receiver {
         }
         if self.params.first_segments > 0 {
             let most = (self.size as u64).max(self.mss);
-            self.clamp = self.clamp.saturating_add(2 * octets as u64).min(most);
+            if self.clamp < most {
+                self.clamp = self.clamp.saturating_add(2 * octets as u64).min(most);
+                self.ack.quicken();
+            }
         }
         match self.params.accounting {
             Accounting::Octets => {}
@@ -433,12 +439,29 @@ impl Receiver {
         } else if self.params.ack_after_read {
             self.by_count();
         }
+        if self.unread() == 0 {
+            self.ack.all_read();
+        }
     }
 
-    /// A segment has shown a round trip between the program's window and its use.
+    /// A time stamp has shown the round trip.
     pub(super) fn round_trip(&mut self, sample: Duration) {
         let known = self.tuning.round_trip.unwrap_or(sample);
         self.tuning.round_trip = Some(known * 7 / 8 + sample / 8);
+    }
+
+    /// The round trip without time stamps: a whole window takes one at least, so the shortest of these times counts.
+    /// Source: Linux `tcp_rcv_rtt_measure`.
+    pub(super) fn measure_turn(&mut self, now: Instant) {
+        if let Some((edge, since)) = self.tuning.turn {
+            if self.next < edge {
+                return;
+            }
+            let sample = now.since(since);
+            let known = self.tuning.round_trip.unwrap_or(sample);
+            self.tuning.round_trip = Some(known.min(sample));
+        }
+        self.tuning.turn = Some((self.next.max(self.edge), now));
     }
 
     /// Lets the buffer grow with what the program has read in a round trip.

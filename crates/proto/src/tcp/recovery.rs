@@ -108,6 +108,9 @@ pub(super) struct Repair {
     /// A partial ACK has been seen in this recovery.
     partial: bool,
     prr: Prr,
+    /// Octets that have arrived beyond a hole as duplicate ACKs tell, where a peer gives no blocks. Source: Linux
+    /// `tcp_add_reno_sack`.
+    pub(super) arrived: u64,
     frto: Frto,
     undo: Option<Undo>,
     rack: Rack,
@@ -254,23 +257,24 @@ impl Sender {
         advanced: bool,
         now: Instant,
     ) -> Option<Duration> {
+        let numbers = (self.una, self.next);
         if let Some((end, at)) = self.timed
             && ack.una >= end
         {
             self.timed = None;
-            self.estimator.measure(at, now);
+            self.estimator.measure((at, now), numbers);
             return Some(now.since(at));
         }
         let (true, false) = (advanced || acked.sacked > 0, self.one_measurement) else {
             return None;
         };
         if let (Some(first), false) = (acked.first, acked.repeated) {
-            self.estimator.measure(first, now);
+            self.estimator.measure((first, now), numbers);
             return acked.newest.map(|newest| now.since(newest.0));
         }
         let sample = ack.echo.filter(|_| advanced && self.stamped)?;
         let sample = self.stamps.since(sample, now)?;
-        self.estimator.measure(now.before(sample), now);
+        self.estimator.measure((now.before(sample), now), numbers);
         None
     }
 
@@ -367,6 +371,7 @@ impl Sender {
         repair.undo = None;
         repair.partial = false;
         repair.forced = false;
+        repair.arrived = 0;
     }
 
     fn open(
@@ -432,7 +437,7 @@ impl Sender {
         match waits.filter(|sent| (sent.at, sent.end) < newest) {
             Some(sent) => {
                 let after = (sent.at + late).since(now);
-                self.timers.start(SendTimer::Reorder, now, after);
+                self.start(SendTimer::Reorder, now, after);
             }
             None => self.timers.stop(SendTimer::Reorder),
         }
@@ -476,12 +481,21 @@ impl Sender {
                     self.cwnd.octets = self.cwnd.threshold;
                 }
             }
+            _ if self.counts_duplicates() => {
+                self.repair.prr = Prr {
+                    delivered: 0,
+                    out: 0,
+                    flight: self.board.outstanding(),
+                };
+                self.board.mark_first();
+                self.note_duplicates(u64::from(DUPLICATES));
+            }
             _ => {
                 self.board.mark_first();
                 self.cwnd.octets = self.cwnd.threshold + u64::from(DUPLICATES) * self.mss;
             }
         }
-        self.reduce_proportionally(&Acked::default());
+        self.reduce_proportionally(0);
     }
 
     fn in_recovery(
@@ -497,7 +511,8 @@ impl Sender {
             && (self.una >= self.repair.recover || self.congestion.recovery == Recovery::Reno);
         if ends {
             let flight = self.board.pipe().max(self.mss) + self.mss;
-            self.cwnd.octets = match (blocks, self.congestion.recovery) {
+            self.cwnd.octets = match (blocks || self.counts_duplicates(), self.congestion.recovery)
+            {
                 (false, Recovery::NewReno | Recovery::Sack | Recovery::Rack) => {
                     self.cwnd.threshold.min(flight)
                 }
@@ -522,7 +537,10 @@ impl Sender {
                     self.mark_first_hole();
                 }
             }
-            return self.reduce_proportionally(acked);
+            return self.reduce_proportionally(acked.delivered);
+        }
+        if self.counts_duplicates() {
+            return self.in_counted_recovery(acked.octets, duplicate, counters);
         }
         if acked.octets > 0 {
             // A partial ACK, RFC 6582 §3.2 step 3.
@@ -540,6 +558,35 @@ impl Sender {
         }
     }
 
+    /// True if duplicate ACKs stand in for blocks that the peer does not give.
+    const fn counts_duplicates(&self) -> bool {
+        let blocks = matches!(self.congestion.recovery, Recovery::Sack | Recovery::Rack);
+        blocks && !self.sack && self.congestion.prr
+    }
+    /// Notes segments that have arrived behind the hole as duplicate ACKs tell; the hole itself has not.
+    fn note_duplicates(&mut self, count: u64) {
+        let most = self.board.outstanding().saturating_sub(self.mss);
+        self.repair.arrived = (self.repair.arrived + count * self.mss).min(most);
+    }
+    /// An acknowledgement in a recovery that counts duplicates. Source: Linux `tcp_remove_reno_sacks`.
+    fn in_counted_recovery(&mut self, octets: u64, duplicate: bool, counters: &mut Counters) {
+        let mut delivered = 0;
+        if octets > 0 {
+            // A partial ACK: one segment filled the hole, and the others are those that duplicates have told.
+            counters.partial_acks += 1;
+            delivered = octets.saturating_sub(self.repair.arrived).max(self.mss);
+            let told = octets.saturating_sub(self.mss);
+            self.repair.arrived = self.repair.arrived.saturating_sub(told);
+            self.note_duplicates(0);
+            self.board.mark_first();
+        } else if duplicate {
+            let before = self.repair.arrived;
+            self.note_duplicates(1);
+            delivered = self.repair.arrived - before;
+        }
+        self.reduce_proportionally(delivered);
+    }
+
     /// The first segment is a hole that nothing has repaired yet.
     fn mark_first_hole(&mut self) {
         if self
@@ -552,14 +599,14 @@ impl Sender {
     }
 
     /// The window in recovery, by what has arrived. Source: RFC 6937 §3.
-    fn reduce_proportionally(&mut self, acked: &Acked) {
+    fn reduce_proportionally(&mut self, delivered: u64) {
         let uses = matches!(self.congestion.recovery, Recovery::Sack | Recovery::Rack);
-        if !self.congestion.prr || !self.sack || !uses {
+        if !self.congestion.prr || !uses {
             return;
         }
-        let (pipe, threshold, mss) = (self.board.pipe(), self.cwnd.threshold, self.mss);
+        let (pipe, threshold, mss) = (self.pipe(), self.cwnd.threshold, self.mss);
         let prr = &mut self.repair.prr;
-        prr.delivered += acked.delivered;
+        prr.delivered += delivered;
         let count = if pipe > threshold {
             let goal = u128::from(prr.delivered) * u128::from(threshold);
             let goal = goal.div_ceil(u128::from(prr.flight.max(1)));
@@ -567,7 +614,7 @@ impl Sender {
                 .unwrap_or(u64::MAX)
                 .saturating_sub(prr.out)
         } else {
-            let limit = prr.delivered.saturating_sub(prr.out).max(acked.delivered) + mss;
+            let limit = prr.delivered.saturating_sub(prr.out).max(delivered) + mss;
             (threshold - pipe).min(limit)
         };
         self.cwnd.octets = pipe + count;
@@ -653,18 +700,17 @@ impl Sender {
             return false;
         }
         counters.timeouts += 1;
-        let again = self.repair.phase == Phase::Loss;
-        if !again {
-            if self.repair.is_open() {
-                self.reduce();
-            }
-            self.repair.frto = match self.congestion.frto && self.expired == 1 {
-                true => Frto::First,
-                false => Frto::Off,
-            };
-        } else {
-            self.repair.frto = Frto::Off;
+        // What was found by acknowledgements has reduced the window already, and so has the same timer before. Source:
+        // RFC 5681 §3.1, Linux `tcp_enter_loss`.
+        let open = self.repair.is_open();
+        if open || (self.repair.phase == Phase::Loss && self.expired == 1) {
+            self.reduce();
         }
+        self.repair.frto = match self.congestion.frto && (open || self.expired > 1) {
+            true => Frto::First,
+            false => Frto::Off,
+        };
+        self.repair.arrived = 0;
         self.repair.phase = Phase::Loss;
         self.repair.recover = self.next;
         self.repair.dup_acks = 0;
@@ -674,6 +720,7 @@ impl Sender {
         if !self.cwnd.is_off() {
             self.cwnd.octets = self.mss;
         }
+        self.cwnd.forget();
         self.timed = None;
         self.board.mark_all(!self.sack || self.expired > 1);
         self.timers.stop(SendTimer::Tail);
@@ -711,7 +758,7 @@ impl Sender {
         let found = self.find_by_time(now);
         match (found, self.repair.phase) {
             (true, Phase::Open) => self.begin_recovery(counters),
-            (true, Phase::Recovery) => self.reduce_proportionally(&Acked::default()),
+            (true, Phase::Recovery) => self.reduce_proportionally(0),
             _ => {}
         }
     }

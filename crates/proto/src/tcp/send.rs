@@ -10,7 +10,9 @@
 use super::Counters;
 use super::clock::{Estimator, StampClock};
 use super::growth::Window;
-use super::params::{Accounting, CongestionParams, Nagle, Params, Probe, Recovery, SendParams};
+use super::params::{
+    Accounting, CongestionParams, Nagle, Params, Probe, Push, Recovery, SendParams,
+};
 use super::recovery::Repair;
 use super::scoreboard::{Scoreboard, Sent};
 use crate::{Duration, Instant, TimerTable};
@@ -51,6 +53,10 @@ pub(super) struct Sender {
     /// Octets that are not acknowledged; the first one has the offset `base`.
     octets: VecDeque<u8>,
     base: u64,
+    /// Ends of octets whose segment has PSH, a segment or more apart.
+    pushes: VecDeque<u64>,
+    /// A write has filled the buffer, and its program waits for room.
+    full: bool,
     /// Offset of the first number that is not acknowledged.
     pub(super) una: u64,
     /// Offset of the next new number.
@@ -105,6 +111,8 @@ impl Sender {
             iss,
             octets: VecDeque::new(),
             base: 1,
+            pushes: VecDeque::new(),
+            full: false,
             una: 0,
             next: 0,
             closing: false,
@@ -174,13 +182,26 @@ impl Sender {
 
     /// Octets that the program may write now.
     pub(super) fn room(&self) -> usize {
-        if self.closing {
-            return 0;
+        match self.closing || self.full {
+            true => 0,
+            false => self.free(),
         }
+    }
+    /// Octets that the buffer can take.
+    fn free(&self) -> usize {
         let accounting = self.params.accounting;
         let limit = accounting.limit(self.size);
         match accounting {
-            Accounting::Octets => limit.saturating_sub(self.octets.len()),
+            Accounting::Octets => {
+                let (used, mss) = (self.octets.len(), self.mss.max(1) as usize);
+                match limit.saturating_sub(used) {
+                    // The last segment that begins in the buffer ends as a whole one.
+                    free @ 1.. if self.params.wake_at_third => {
+                        (used + free).next_multiple_of(mss) - used
+                    }
+                    free => free,
+                }
+            }
             Accounting::Mbufs { .. } | Accounting::TrueSize { .. } => {
                 let mss = self.mss.max(1) as usize;
                 let each = accounting.charge(mss);
@@ -198,7 +219,25 @@ impl Sender {
     }
     /// Takes octets of the program; there is room for them.
     pub(super) fn write(&mut self, octets: &[u8]) {
+        let mut from = self.data_end();
         self.octets.extend(octets);
+        if self.params.push == Push::Written {
+            let half = (self.most_window / 2).max(1).next_multiple_of(self.mss);
+            let end = self.data_end();
+            while end - from > half {
+                from += half;
+                self.mark_push(from);
+            }
+            self.mark_push(end);
+        }
+        self.full = self.params.wake_at_third && self.free() == 0;
+    }
+    /// The segment with the octet before `end` has PSH. A mark replaces one that is less than a segment before it.
+    fn mark_push(&mut self, end: u64) {
+        if self.pushes.back().is_some_and(|last| end - last < self.mss) {
+            self.pushes.pop_back();
+        }
+        self.pushes.push_back(end);
     }
 
     /// The segment size after the options of a handshake.
@@ -220,6 +259,9 @@ impl Sender {
         // Source: Linux `tcp_sndbuf_expand`: twice the congestion window.
         let wanted = usize::try_from(2 * self.cwnd.octets).unwrap_or(usize::MAX);
         self.size = self.size.max(wanted.min(self.params.most));
+        let done = self.pushes.partition_point(|end| *end <= self.una);
+        self.pushes.drain(..done);
+        self.full &= 2 * self.free() < self.octets.len();
     }
 
     fn copy(&self, start: u64, end: u64) -> Vec<u8> {
@@ -241,13 +283,20 @@ impl Sender {
 
     fn outgoing(&self, start: u64, end: u64, again: bool) -> Outgoing {
         let data_end = self.data_end();
+        let mark = self.pushes.partition_point(|mark| *mark <= start);
+        let marked = self.pushes.get(mark).is_some_and(|mark| *mark <= end);
         Outgoing {
             start,
             data: self.copy(start, end),
             fin: end > data_end,
-            push: end >= data_end,
+            push: marked || (end >= data_end && self.params.push == Push::Emptied),
             again,
         }
+    }
+
+    /// Octets that are under way: those of [`Scoreboard::pipe`] less those that duplicate ACKs have reported.
+    pub(super) fn pipe(&self) -> u64 {
+        self.board.pipe().saturating_sub(self.repair.arrived)
     }
 
     /// Octets that the congestion window allows now.
@@ -255,7 +304,7 @@ impl Sender {
         if self.cwnd.is_off() {
             return u64::MAX;
         }
-        let pipe = self.board.pipe();
+        let pipe = self.pipe();
         let open = self.repair.is_open();
         let (extra, pipe) = match (open, self.sack, self.congestion.limited_transmit) {
             // Blocks have taken from the pipe already.
@@ -485,7 +534,7 @@ impl Sender {
         if probes && self.repair.is_open() && self.repair.tail.is_none() {
             // At the time of the retransmission timer the probe comes first.
             let after = self.tail_time().min(self.estimator.timer());
-            self.timers.start(SendTimer::Tail, now, after);
+            self.start(SendTimer::Tail, now, after);
         }
     }
     /// Time until the tail is probed. Source: RFC 8985 §7.2; Linux adds its least timer to a single segment's.
@@ -496,7 +545,7 @@ impl Sender {
         let single = self.board.segments() <= 1;
         smoothed * 2 + Duration::from_millis(if single { 200 } else { 2 })
     }
-    fn start(&mut self, timer: SendTimer, now: Instant, after: Duration) {
+    pub(super) fn start(&mut self, timer: SendTimer, now: Instant, after: Duration) {
         let at = self.estimator.expiry(now, after);
         self.timers.start(timer, now, at.since(now));
     }

@@ -6,13 +6,14 @@ use super::{AppResult, Net, Program};
 use crate::ip::stack::Socket;
 use crate::ip::tcp::State;
 use aerostat_proto::{Duration, Instant};
+use std::sync::LazyLock;
 
 /// How long a source that has sent everything waits for the last acknowledgement.
 const LINGER: Duration = Duration::from_secs(10);
 /// Length after which the contents repeat. It is prime, so that a lost or repeated segment is noticed.
 const PERIOD: usize = 251;
-/// Octets of the table of contents, and of what is written or read at once.
-const CHUNK: usize = 16 * 1024;
+/// Octets of what is written or read at once, at most.
+const CHUNK: usize = 64 * 1024;
 
 /// Results of a bulk source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,19 +48,15 @@ pub struct TcpSinkResult {
     pub last: Option<Instant>,
 }
 
-/// The endless contents of a stream.
-struct Contents(Vec<u8>);
+/// The endless contents of a stream, from any offset below [`PERIOD`] on.
+static CONTENTS: LazyLock<Vec<u8>> =
+    LazyLock::new(|| (0..CHUNK + PERIOD).map(|at| (at % PERIOD) as u8).collect());
 
-impl Contents {
-    fn new() -> Self {
-        Self((0..CHUNK + PERIOD).map(|at| (at % PERIOD) as u8).collect())
-    }
-
-    /// The contents at `offset`, at most `len` and at most [`CHUNK`] octets.
-    fn at(&self, offset: u64, len: usize) -> &[u8] {
-        let start = (offset % PERIOD as u64) as usize;
-        &self.0[start..start + len.min(CHUNK)]
-    }
+/// The contents at `offset`, at most `len` and at most [`CHUNK`] octets.
+fn contents(offset: u64, len: usize) -> &'static [u8] {
+    let start = (offset % PERIOD as u64) as usize;
+    let end = start + len.min(CHUNK);
+    CONTENTS.get(start..end).unwrap_or_default()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +73,6 @@ pub(super) struct Source {
     /// Octets of each write, if the program does not fill the buffer, and those of the present write that are left.
     write: Option<usize>,
     unfinished: usize,
-    contents: Contents,
     phase: Phase,
     /// Octets that the sink acknowledged on earlier connections.
     before: u64,
@@ -94,7 +90,6 @@ impl Source {
             limit,
             write,
             unfinished: 0,
-            contents: Contents::new(),
             phase: Phase::Connecting,
             before: 0,
             written: 0,
@@ -122,7 +117,7 @@ impl Source {
                 None => CHUNK,
             };
             let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(most);
-            let sent = socket.write(self.contents.at(self.written, len));
+            let sent = socket.write(contents(self.written, len));
             if sent == 0 {
                 break;
             }
@@ -273,7 +268,6 @@ impl Program for Source {
 
 pub(super) struct Sink {
     listener: Listener<u64>,
-    contents: Contents,
     result: TcpSinkResult,
     done: bool,
 }
@@ -282,7 +276,6 @@ impl Sink {
     pub(super) fn new(port: u16) -> Self {
         Self {
             listener: Listener::new(port),
-            contents: Contents::new(),
             result: TcpSinkResult::default(),
             done: false,
         }
@@ -296,16 +289,13 @@ impl Program for Sink {
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, _: Option<Instant>) -> bool {
         let Self {
-            listener,
-            contents,
-            result,
-            ..
+            listener, result, ..
         } = self;
         listener.serve(net, |socket, offset| {
             let before = *offset;
             while socket.unread() > 0 {
                 let data = socket.read(CHUNK);
-                let expected = contents.at(*offset, data.len());
+                let expected = contents(*offset, data.len());
                 if data != expected {
                     let differ = data.iter().zip(expected).filter(|(a, b)| a != b).count();
                     result.wrong += differ as u64;

@@ -177,10 +177,10 @@ fn tcp_for_a_duration_stops_and_fills_the_window() {
     // the end).
     let elapsed = source.elapsed.as_millis();
     assert!((2980..3050).contains(&elapsed), "{source:?}");
-    // 256 KiB per round trip of 10 ms: 210 Mbit/s, minus slow start. Without window scale: 52
-    // Mbit/s.
+    // 256 KiB per round trip of 10 ms: 210 Mbit/s, minus slow start, and minus up to a third of the buffer that the
+    // program has not filled yet. Without window scale: 52 Mbit/s.
     assert!(
-        (150.0..=210.0).contains(&source.throughput_mbps),
+        (135.0..=210.0).contains(&source.throughput_mbps),
         "{source:?}"
     );
     let path = world.stats.report(world.now)[0].paths[0].clone();

@@ -2,6 +2,7 @@
 
 mod closed_forms;
 mod hostile;
+mod linux;
 mod pair;
 mod scripts;
 mod transfers;
