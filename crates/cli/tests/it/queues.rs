@@ -539,13 +539,14 @@ fn over_a_small_buffer(mtu: u32, way: &str) -> [f64; 3] {
 
 /// Source of the order: Romanow and Floyd, Dynamics of TCP Traffic over ATM Networks, IEEE JSAC 13(4), 1995, abstract.
 #[test]
-fn early_discard_brings_most_and_partial_discard_wastes_less_than_single_cells() {
-    for mtu in [1500, 4352] {
+fn early_discard_brings_more_than_partial_discard_and_this_more_than_single_cells() {
+    for mtu in [1500, 4352, 9180] {
         let ways = ["early", "partial", "plain"];
         let [early, partial, plain] = ways.map(|way| over_a_small_buffer(mtu, way));
         let all = format!("{mtu}: {early:?} {partial:?} {plain:?}");
-        // Partial discard brings more than plain discard with one size of packets only, as between kernels.
-        assert!(early[0] > partial[0].max(plain[0]) + 0.02, "{all}");
+        assert!(early[0] > partial[0].max(plain[0]) + 0.01, "{all}");
+        // With 4352 octets both are within a hundredth of each other here, as between kernels (docs/papers.md).
+        assert!(mtu == 4352 || partial[0] > plain[0] + 0.01, "{all}");
         assert!(
             early[1] < 0.01 && early[1] < partial[1] && partial[1] < plain[1],
             "{all}"

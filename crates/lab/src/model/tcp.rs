@@ -281,12 +281,8 @@ impl Tcp {
             params.timers.floor = params.timers.floor.with(of.min_rto);
         }
         self.set_acknowledgements(&mut params.receive);
-        let cubic = Growth::Cubic {
-            hystart: true,
-            whole_reno: false,
-        };
         params.congestion.growth = match self.congestion {
-            Some(Congestion::Cubic) => cubic,
+            Some(Congestion::Cubic) => Growth::CUBIC_OF_LINUX,
             Some(Congestion::Reno) => Growth::Reno,
             Some(Congestion::None) => Growth::Off,
             // An algorithm that an embedded host does not have: `validate` has said so.

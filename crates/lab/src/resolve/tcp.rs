@@ -105,7 +105,7 @@ fn followed(host: &HostFile, tcp: &Tcp, at: impl Fn(&str) -> Option<Span>, d: &m
     }
 }
 
-/// True if the congestion control is one that only kernels have.
+/// True if only kernels have the congestion control.
 const fn of_kernels(tcp: &Tcp) -> bool {
     matches!(tcp.congestion, Some(Congestion::Kernel(_)))
 }

@@ -3,7 +3,8 @@
 //!
 //! **Standards.** RFC 6298; RFC 7323 §4.1 (one sample for each round trip is not required: §4.2 is left to
 //! [`TimerParams::one_measurement`]).
-//! **Deviations.** None of RFC 6298. BSD's ticks round a measurement up to the next tick, as its counter did.
+//! **Deviations.** [`Floor::Largest`] is the estimator of Linux, with the largest deviation of a round trip, and its
+//! timers expire at the slots of a wheel. BSD's ticks round a measurement up to the next tick, as its counter did.
 
 use super::params::{Floor, TimerParams};
 use crate::{Duration, Instant};

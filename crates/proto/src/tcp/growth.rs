@@ -190,13 +190,10 @@ impl Window {
 
     /// A timer has expired. Source: Linux `bictcp_reset`, which RFC 9438 §4.8 does not ask for.
     pub(super) fn forget(&mut self) {
-        if matches!(
-            self.kind,
-            Growth::Cubic {
-                whole_reno: false,
-                ..
-            }
-        ) {
+        if let Growth::Cubic {
+            standard: false, ..
+        } = self.kind
+        {
             self.cubic = Cubic::default();
         }
     }
@@ -262,7 +259,7 @@ impl Window {
         }
         let added = match self.kind {
             Growth::Reno => self.reno(octets, mss),
-            Growth::Cubic { whole_reno, .. } => self.cubic(octets, whole_reno, step, now),
+            Growth::Cubic { standard, .. } => self.cubic(octets, standard, step, now),
             Growth::Off => 0.0,
         };
         self.rest += added;
@@ -279,7 +276,7 @@ impl Window {
         counted as f64 * mss as f64 / self.octets.max(1) as f64
     }
 
-    fn cubic(&mut self, octets: u64, whole_reno: bool, step: &Step, now: Instant) -> f64 {
+    fn cubic(&mut self, octets: u64, standard: bool, step: &Step, now: Instant) -> f64 {
         let mss = step.mss as f64;
         let window = self.octets as f64 / mss;
         let acked = octets as f64 / mss;
@@ -299,7 +296,7 @@ impl Window {
         // Figure 1 and equation 1: the window one round trip from now.
         let time = now.since(epoch).as_secs_f64() + step.smoothed.as_secs_f64();
         let distance = C * (time - cubic.k).powi(3);
-        if !whole_reno {
+        if !standard {
             // Whole segments from the window of before: upwards below it, downwards above it.
             let goal = cubic.most.floor() + distance.trunc();
             return cubic.steps(self.octets / step.mss, goal, acked, now) * mss;

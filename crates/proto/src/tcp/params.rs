@@ -229,12 +229,21 @@ pub enum Growth {
         /// Slow start ends when the delay grows, or a train of ACKs is as long as a round trip. Source: S. Ha and I.
         /// Rhee, *Hybrid Slow Start*, 2008, and Linux `tcp_cubic.c`.
         hystart: bool,
-        /// Where the window of Reno is the larger one, it grows by a whole segment in a round trip once it is above the
-        /// window before the last reduction. Source: RFC 9438 §4.3. Linux has no such step.
-        whole_reno: bool,
+        /// As RFC 9438 has it: the window grows by parts of a segment, and by a whole segment in a round trip where
+        /// Reno's is the larger one and above the window before the last reduction (§4.3). Else as Linux has it: by
+        /// whole segments, by counts that hold for a while, and anew after a timer (`tcp_cubic.c`).
+        standard: bool,
     },
     /// No congestion control: only the peer's window limits.
     Off,
+}
+
+impl Growth {
+    /// CUBIC of Linux.
+    pub const CUBIC_OF_LINUX: Self = Self::Cubic {
+        hystart: true,
+        standard: false,
+    };
 }
 
 /// Growth of the window by one ACK.

@@ -226,10 +226,7 @@ const fn linux() -> Params {
     };
     params.congestion = CongestionParams {
         recovery: Recovery::Rack,
-        growth: Growth::Cubic {
-            hystart: true,
-            whole_reno: false,
-        },
+        growth: Growth::CUBIC_OF_LINUX,
         counting: Counting::Octets,
         grows_when_limited: true,
         initial_window: InitialWindow::Segments(10),

@@ -18,9 +18,13 @@
 //! **Not implemented.** Rules 3 and 4 of `NextSeg` (rescue retransmission), the longer windows for reordering of RFC
 //! 8985 step 4 (the multiple of a quarter of the round trip stays one).
 //!
-//! **Deviations.** The half is that of the window or of the flight, whichever is less: octets of limited transmit do
-//! not count. The blocks that a peer has named are kept after a timer, as in Linux; RFC 6675 §5.1 would forget them. A
-//! peer that takes them back has its segments sent again after the second timer in a row.
+//! **Without blocks.** A TCP that reduces in proportion counts duplicate ACKs as segments that have arrived, as Linux
+//! does; another one inflates its window (RFC 6582).
+//!
+//! **Deviations.** A second timer in a row is doubted again (Linux `tcp_enter_loss`), where RFC 5682 asks once. The half
+//! is that of the window or of the flight, whichever is less: octets of limited transmit do not count. The blocks that
+//! a peer has named are kept after a timer, as in Linux; RFC 6675 §5.1 would forget them. A peer that takes them back
+//! has its segments sent again after the second timer in a row.
 
 use super::Counters;
 use super::growth::Step;
@@ -465,6 +469,10 @@ impl Sender {
         self.repair.partial = false;
         self.repair.forced = true;
         self.repair.phase = Phase::Recovery;
+        self.repair.prr = Prr {
+            flight: self.board.outstanding(),
+            ..Prr::default()
+        };
         match (self.congestion.recovery, self.sack) {
             (Recovery::Tahoe, _) => {
                 self.cwnd.octets = self.mss;
@@ -472,21 +480,11 @@ impl Sender {
                 self.repair.phase = Phase::Loss;
             }
             (Recovery::Sack | Recovery::Rack, true) => {
-                self.repair.prr = Prr {
-                    delivered: 0,
-                    out: 0,
-                    flight: self.board.outstanding(),
-                };
                 if !self.congestion.prr {
                     self.cwnd.octets = self.cwnd.threshold;
                 }
             }
             _ if self.counts_duplicates() => {
-                self.repair.prr = Prr {
-                    delivered: 0,
-                    out: 0,
-                    flight: self.board.outstanding(),
-                };
                 self.board.mark_first();
                 self.note_duplicates(u64::from(DUPLICATES));
             }

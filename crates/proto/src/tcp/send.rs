@@ -4,6 +4,10 @@
 //! sent, the congestion window and the timer's estimator. `recovery.rs` is what it does with acknowledgements and
 //! timers.
 //!
+//! **Writers.** A program that has filled the buffer waits until a third of it is free
+//! ([`SendParams::wake_at_third`]), and the ends of its writes have PSH ([`Push`]): so the receiver's acknowledgements
+//! follow the program's rhythm.
+//!
 //! **Standards.** RFC 9293 §3.8.6.2.1 (silly windows), §3.7.4 (Nagle), §3.8.6.1 (probes), RFC 5681 §4.1 (idle), RFC
 //! 3042.
 

@@ -273,7 +273,7 @@ fn cubic_has_the_response_function_of_its_standard() {
     const MSS: f64 = 1460.0;
     let cubic = Growth::Cubic {
         hystart: false,
-        whole_reno: true,
+        standard: true,
     };
     let form = |n: u64, rtt: f64| {
         let constant = (0.4 * 3.7 / (4.0 * 0.3_f64)).powf(0.25);
