@@ -21,10 +21,10 @@
 //! **Without blocks.** A TCP that reduces in proportion counts duplicate ACKs as segments that have arrived, as Linux
 //! does; another one inflates its window (RFC 6582).
 //!
-//! **Deviations.** A second timer in a row is doubted again (Linux `tcp_enter_loss`), where RFC 5682 asks once. The half
-//! is that of the window or of the flight, whichever is less: octets of limited transmit do not count. The blocks that
-//! a peer has named are kept after a timer, as in Linux; RFC 6675 §5.1 would forget them. A peer that takes them back
-//! has its segments sent again after the second timer in a row.
+//! **Deviations.** A second timer in a row is doubted again (Linux `tcp_enter_loss`), where RFC 5682 asks once. The
+//! half is that of the window or of the flight, whichever is less: octets of limited transmit do not count. The blocks
+//! that a peer has named are kept after a timer, as in Linux; RFC 6675 §5.1 would forget them. A peer that takes them
+//! back has its segments sent again after the second timer in a row.
 
 use super::Counters;
 use super::growth::Step;
