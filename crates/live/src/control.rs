@@ -3,7 +3,8 @@
 //! The socket is private to its user: it is in a directory of mode 0700, and the peer's credentials are checked on
 //! every connection. One thread accepts connections (`server`). Each connection has a thread of its own, which passes
 //! requests to the lab's loop and waits for the answers. The loop itself never blocks on a client: streams go through
-//! bounded channels, and data that a slow client does not take are dropped and counted.
+//! bounded channels, and data that a slow client does not take are dropped and counted. A client ends a stream by any
+//! line, and still receives what was recorded before; or it closes the connection.
 
 mod client;
 mod server;
@@ -19,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, SyncSender};
 
+/// A client's word that ends a stream: all that was passed on before still comes.
+const END_OF_STREAM: &[u8] = b"\n";
 /// Longest request line, octets.
 const MAX_REQUEST: u64 = 64 * 1024;
 /// Limit of chunks that wait for a slow reader of a stream.

@@ -3,7 +3,7 @@
 //! A lab may hang, or be stopped (SIGSTOP), while its socket still accepts connections. No request waits longer than
 //! the client's patience.
 
-use super::{Answer, Request};
+use super::{Answer, END_OF_STREAM, Request};
 use crate::{signals, threads};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -27,6 +27,10 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Interval of connection attempts to a socket whose queue is full.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// Time for a lab to pass on what it has recorded before a signal. Its loop and its streams look for it several times
+/// in this time.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Octets of an answer that are read at a time.
 const CHUNK: usize = 64 * 1024;
@@ -154,9 +158,9 @@ impl Client {
         self.stream
     }
 
-    /// Like [`Self::into_stream`], until SIGINT or SIGTERM: then the stream ends after the data received so far. A
-    /// shell starts background commands with SIGINT ignored; this call restores it, because a user who starts a stream
-    /// wants to be able to end it.
+    /// Like [`Self::into_stream`], until SIGINT or SIGTERM: then the lab is asked to end the stream, after what it has
+    /// passed on so far. A lab that does not answer has one second. A shell starts background commands with SIGINT
+    /// ignored; this call restores it, because a user who starts a stream wants to be able to end it.
     ///
     /// # Errors
     /// The operating system's, when the signals cannot be caught or no thread can be made.
@@ -165,12 +169,15 @@ impl Client {
         // The thread below waits for the first signal.
         caught.set_nonblocking(false)?;
         let ours = self.into_stream();
-        let stream = ours.try_clone()?;
+        let mut stream = ours.try_clone()?;
         let interrupted = Interrupted::default();
         let told = Arc::clone(&interrupted.0);
         let watch = move || {
             if caught.read_exact(&mut [0]).is_ok() {
                 told.store(true, Ordering::Relaxed);
+                if stream.write_all(END_OF_STREAM).is_ok() {
+                    std::thread::sleep(LAST_WORDS);
+                }
                 let _ = stream.shutdown(Shutdown::Both);
             }
         };

@@ -6,7 +6,7 @@
 //! down` always works. A client that sends nothing at all for [`FIRST_WORD`] is closed. All of these events are counted
 //! ([`Counters`]).
 
-use super::{Answer, MAX_REQUEST, Pending, Reply, Request};
+use super::{Answer, MAX_REQUEST, Pending, Reply, Request, STREAM_DEPTH};
 use crate::outside::atmtcp::door::is_exhausted;
 use crate::threads::spawn_named;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -33,8 +33,8 @@ const SHORT_WORD: Duration = Duration::from_secs(1);
 const SHORT_REQUESTS: usize = 4;
 /// Time within which a client must read an answer.
 const READING: Duration = Duration::from_secs(10);
-/// How often a quiet stream checks whether its client is still connected.
-const LOOK_AFTER_CLIENT: Duration = Duration::from_secs(1);
+/// How often a stream checks whether its client is still connected and wants more.
+const LOOK_AFTER_CLIENT: Duration = Duration::from_millis(100);
 /// Pause of the accepting thread when the operating system has no resources left.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -398,20 +398,33 @@ fn same_user(stream: &UnixStream) -> bool {
 }
 
 /// Writes chunks until either side ends. A client that disconnects while the stream is quiet is noticed, too, because
-/// it would occupy a connection. A client that only pauses loses no more than what does not fit.
+/// it would occupy a connection. A client that only pauses loses no more than what does not fit. A client that has had
+/// enough says so, and then receives the chunks that wait.
 fn pass_on<C: Into<Vec<u8>>>(mut stream: &UnixStream, chunks: &Receiver<C>) -> io::Result<()> {
     stream.set_write_timeout(None)?;
+    let mut looked = Instant::now();
     loop {
         match chunks.recv_timeout(LOOK_AFTER_CLIENT) {
             Ok(chunk) => stream.write_all(&chunk.into())?,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Err(RecvTimeoutError::Timeout) => {
-                let mut fds = [PollFd::new(stream, PollFlags::empty())];
-                rustix::event::poll(&mut fds, Some(&Timespec::default()))?;
-                if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
-                    return Ok(());
-                }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if looked.elapsed() < LOOK_AFTER_CLIENT {
+            continue;
+        }
+        looked = Instant::now();
+        let mut fds = [PollFd::new(stream, PollFlags::IN)];
+        rustix::event::poll(&mut fds, Some(&Timespec::default()))?;
+        let seen = fds[0].revents();
+        if seen.intersects(PollFlags::HUP | PollFlags::ERR) {
+            return Ok(());
+        }
+        // A client may close its sending side and read on: that is no word.
+        if seen.contains(PollFlags::IN) && stream.read(&mut [0])? > 0 {
+            for chunk in chunks.try_iter().take(STREAM_DEPTH) {
+                stream.write_all(&chunk.into())?;
             }
+            return Ok(());
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::super::{Client, STREAM_DEPTH};
+use super::super::{Client, END_OF_STREAM};
 use super::*;
 use std::path::PathBuf;
 
@@ -64,6 +64,41 @@ fn a_client_that_leaves_a_quiet_stream_is_noticed() {
     let writer = std::thread::spawn(move || pass_on(&ours, &chunks));
     drop(theirs);
     // `_to` still exists, so only the client's end can end the stream.
+    writer.join().unwrap().unwrap();
+}
+
+/// Chunks that wait at the client's last word are in the stream, also while more of them come; a closed sending side is
+/// no such word.
+#[test]
+fn a_client_that_ends_a_stream_receives_what_was_recorded_before() {
+    for goes_on in [false, true] {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (to, chunks) = sync_channel::<Vec<u8>>(STREAM_DEPTH);
+        for _ in 0..1000 {
+            to.send(b"before ".to_vec()).unwrap();
+        }
+        theirs.write_all(END_OF_STREAM).unwrap();
+        let more = goes_on.then(|| {
+            let to = to.clone();
+            std::thread::spawn(move || while to.send(b"later ".to_vec()).is_ok() {})
+        });
+        let writer = std::thread::spawn(move || pass_on(&ours, &chunks));
+        let mut text = String::new();
+        theirs.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with(&"before ".repeat(1000)), "{}", text.len());
+        writer.join().unwrap().unwrap();
+        more.map(|more| more.join().unwrap());
+    }
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let (to, chunks) = sync_channel::<Vec<u8>>(1);
+    theirs.shutdown(Shutdown::Write).unwrap();
+    let writer = std::thread::spawn(move || pass_on(&ours, &chunks));
+    std::thread::sleep(3 * LOOK_AFTER_CLIENT);
+    to.send(b"late".to_vec()).unwrap();
+    drop(to);
+    let mut text = String::new();
+    theirs.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "late");
     writer.join().unwrap().unwrap();
 }
 
