@@ -87,7 +87,9 @@ fn a_client_that_ends_a_stream_receives_what_was_recorded_before() {
         theirs.read_to_string(&mut text).unwrap();
         assert!(text.starts_with(&"before ".repeat(1000)), "{}", text.len());
         writer.join().unwrap().unwrap();
-        more.map(|more| more.join().unwrap());
+        if let Some(more) = more {
+            more.join().unwrap();
+        }
     }
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let (to, chunks) = sync_channel::<Vec<u8>>(1);
