@@ -349,10 +349,7 @@ fn parameter_rows(parameters: &Parameters, before: Option<&Parameters>) -> Rows 
             value: rounded(parameter.value, 4),
             unit: parameter.unit.clone(),
             before: Rare(old.map(|old| rounded(old.value, 4))),
-            from: match &parameter.row {
-                Some(row) => format!("{}, {row}", parameter.from),
-                None => parameter.from.clone(),
-            },
+            from: parameter.origin(),
             what: parameter.what.clone(),
         }
     }))

@@ -91,8 +91,8 @@ fn scored_rows_stay_in_their_tiers() {
     );
     let sara = summary.clone().find(|row| row["of"] == "sara").unwrap();
     assert_eq!(
-        (&sara["parameters"], &sara["calibrations"]),
-        (&2.into(), &2.into())
+        (&sara["parameters"], &sara["fitted"], &sara["circular"]),
+        (&5.into(), &3.into(), &0.into())
     );
     let made = all.iter().find(|row| row["table"] == "made").unwrap();
     assert!(
@@ -155,15 +155,19 @@ fn noise() -> String {
     let printed = include_str!("../../labs/papers/printed.yml");
     let mut noisy = String::new();
     for (number, line) in printed.lines().enumerate() {
-        let Some((before, rest)) = line.split_once("value: ") else {
-            noisy += line;
-            noisy += "\n";
-            continue;
-        };
-        let end = rest.find([',', ' ', '}']).expect("the end of a number");
-        let value: f64 = rest[..end].parse().expect("a number");
-        let value = (value + 0.7) * (3.0 + number as f64 / 7.0);
-        noisy += &format!("{before}value: {value}{}\n", &rest[end..]);
+        let mut rest = line;
+        for key in ["printed: ", "corrected: "] {
+            let Some((before, after)) = rest.split_once(key) else {
+                continue;
+            };
+            let end = after.find([',', ' ', '}']).expect("the end of a number");
+            let value: f64 = after[..end].parse().expect("a number");
+            let value = (value + 0.7) * (3.0 + number as f64 / 7.0);
+            noisy += &format!("{before}{key}{value}");
+            rest = &after[end..];
+        }
+        noisy += rest;
+        noisy += "\n";
     }
     noisy
 }
@@ -271,7 +275,7 @@ fn moved(calibration: &str, printed: f64, rows: &[&str]) -> Vec<f64> {
         .lines()
         .map(|line| match line.trim().split_once(": {") {
             Some((name, _)) if name.trim_matches('"') == row => {
-                format!("  \"{row}\": {{ value: {printed}, where: moved }}")
+                format!("  \"{row}\": {{ printed: {printed}, where: moved }}")
             }
             _ => line.to_owned(),
         });

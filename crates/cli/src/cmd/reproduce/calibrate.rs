@@ -5,7 +5,7 @@
 //! that fails. Parameters that share rows are fitted in turns, in the order of the catalogue, until none of them moves
 //! (coordinate iteration). A parameter that stands already costs one trial of its row in each turn.
 
-use super::catalogue::{AllPrinted, Entry, Parameters, Row};
+use super::catalogue::{AllPrinted, Entry, Parameters, Printed, Row};
 use super::model::Work;
 use crate::exit::{self, Failure};
 use aerostat_lab::files::{Named, write_whole};
@@ -39,9 +39,7 @@ pub(super) fn fit(
     for turn in 1..=TURNS {
         let mut moved = 0.0_f64;
         for (entry, row, name) in &fits {
-            let aim = printed
-                .of(&entry.name, &row.row)
-                .and_then(|printed| printed.value);
+            let aim = printed.of(&entry.name, &row.row).and_then(Printed::number);
             let aim = aim.ok_or_else(|| missing(entry, row))?;
             let old = parameters
                 .get(*name)

@@ -41,6 +41,8 @@ pub(super) struct Entry {
     /// Number of seeds, from 1 on, if the user names none.
     #[serde(default = "few")]
     pub(super) seeds: u64,
+    /// Rate of the wire, as a baseline beside the model; of rows in the unit of the entry.
+    pub(super) wire: Option<f64>,
     /// The TCP of the paper's hosts, if rows depend on it.
     pub(super) tcp: Option<String>,
     /// Keys of the lab for all rows.
@@ -71,8 +73,17 @@ pub(super) struct Row {
     pub(super) lab: Option<String>,
     /// Its unit, if that is not the entry's.
     pub(super) unit: Option<String>,
-    /// The parameter that this row fits.
+    /// Its rate of the wire, if that is not the entry's.
+    wire: Option<f64>,
+    /// The parameter that a fit takes from this row, as `parameters.yml` says.
+    #[serde(skip)]
     pub(super) calibrates: Option<String>,
+    /// The parameters that were chosen by hand so that this row comes out, as `parameters.yml` says.
+    #[serde(skip)]
+    pub(super) chosen: Vec<String>,
+    /// Reason why the printed number of this row is the model's already: the lab file sets it, or another row is fitted
+    /// to the same number.
+    pub(super) circular: Option<String>,
     /// Largest distance from the printed value, per cent of it.
     pub(super) within: Option<f64>,
     /// The value must be equal to the printed value.
@@ -121,7 +132,65 @@ pub(super) struct Row {
     pub(super) steps: Option<Steps>,
 }
 
+/// Weight that a row has as evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A parameter was fitted to it, or chosen so that it comes out.
+    Fitted,
+    /// The lab file sets it, or another row is fitted to the same number.
+    Circular,
+    /// The paper prints a number that no part of the model has seen.
+    Prediction,
+    /// The paper has words, and no number.
+    Words,
+    /// The paper prints nothing: a closed form, an order, a control.
+    Own,
+}
+
+impl Kind {
+    /// All kinds, with their names and what they are.
+    pub(super) const ALL: [(Self, &str, &str); 5] = [
+        (
+            Self::Fitted,
+            "fitted",
+            "a parameter was fitted to it or chosen for it",
+        ),
+        (
+            Self::Circular,
+            "circular",
+            "the lab sets it, or the same number is fitted elsewhere",
+        ),
+        (
+            Self::Prediction,
+            "prediction",
+            "a printed number that no part of the model has seen",
+        ),
+        (Self::Words, "words", "the paper has words and no number"),
+        (
+            Self::Own,
+            "own",
+            "the paper prints nothing: closed forms, orders, controls",
+        ),
+    ];
+
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        let known = Self::ALL.iter().find(|known| known.0 == self);
+        known.map_or("", |known| known.1)
+    }
+}
+
 impl Row {
+    /// Kind of the row beside what the paper prints.
+    pub(super) fn kind(&self, printed: Option<&Printed>) -> Kind {
+        match printed {
+            _ if self.circular.is_some() => Kind::Circular,
+            _ if self.calibrates.is_some() || !self.chosen.is_empty() => Kind::Fitted,
+            Some(printed) if printed.number().is_some() => Kind::Prediction,
+            Some(_) => Kind::Words,
+            None => Kind::Own,
+        }
+    }
     /// Entry and row that `reference` of this row of `entry` names.
     pub(super) fn referred<'a>(&'a self, entry: &'a str, reference: &'a str) -> (&'a str, &'a str) {
         match reference.split_once(": ") {
@@ -247,7 +316,7 @@ pub(super) struct Step {
     pub(super) value: String,
 }
 
-/// A fitted parameter.
+/// A value of labs that is not known from elsewhere, or that stands in several of them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameter {
@@ -256,9 +325,17 @@ pub(super) struct Parameter {
     pub(super) what: String,
     /// The entry, or words, from which the value came.
     pub(super) from: String,
-    /// The row of this entry; absent if the paper's text gives the value itself.
+    /// The rows of this entry, or of another as `sara/1: 6 segments`, from which it came; none if the paper
+    /// gives the value itself. A fit takes it from the first one.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_more"
+    )]
+    pub(super) row: Vec<String>,
+    /// Words for the values 0 and 1, in place of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) row: Option<String>,
+    pub(super) choices: Option<[String; 2]>,
     /// Step of the value: the fitted value is rounded to a multiple of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) step: Option<f64>,
@@ -269,6 +346,41 @@ pub(super) struct Parameter {
     pub(super) high: Option<f64>,
 }
 
+impl Parameter {
+    /// True if a row of a paper decided its value.
+    pub(super) const fn is_fitted(&self) -> bool {
+        !self.row.is_empty()
+    }
+    /// True if a fit finds it; others that rows decided were chosen by hand.
+    pub(super) const fn has_range(&self) -> bool {
+        self.low.is_some() && self.high.is_some()
+    }
+    /// The word for its value, if it is a choice of words.
+    fn word(&self) -> Option<&str> {
+        let at = usize::from(self.value != 0.0);
+        self.choices.as_ref().map(|words| words[at].as_str())
+    }
+    /// Its source in words.
+    pub(super) fn origin(&self) -> String {
+        let rows = self.row.join(", ");
+        let how = if self.has_range() {
+            "fitted from"
+        } else {
+            "chosen for"
+        };
+        match rows.as_str() {
+            "" => self.from.clone(),
+            rows => format!("{how} {}, {rows}", self.from),
+        }
+    }
+    /// Entry and row of each row that decided it.
+    fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = |row| (self.from.as_str(), row);
+        let rows = self.row.iter().map(String::as_str);
+        rows.map(move |row| row.split_once(": ").unwrap_or_else(|| own(row)))
+    }
+}
+
 /// Parameters by name.
 pub(super) type Parameters = BTreeMap<String, Parameter>;
 
@@ -276,10 +388,21 @@ pub(super) type Parameters = BTreeMap<String, Parameter>;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Printed {
-    pub(super) value: Option<f64>,
+    pub(super) printed: Option<f64>,
+    /// The number to compare with, where the printed one contradicts the paper itself or follows from others.
+    pub(super) corrected: Option<f64>,
+    /// Reason of the correction.
+    pub(super) because: Option<String>,
     pub(super) says: Option<String>,
     #[serde(rename = "where")]
     pub(super) place: String,
+}
+
+impl Printed {
+    /// The number to compare with.
+    pub(super) fn number(&self) -> Option<f64> {
+        self.corrected.or(self.printed)
+    }
 }
 
 /// Printed values of the papers, by entry and row.
@@ -310,6 +433,18 @@ impl Entry {
         self.live
             .as_ref()
             .filter(|live| live.rows.contains(&row.row))
+    }
+    /// The rate of the wire, as a baseline for `row`.
+    pub(super) fn wire(&self, row: &Row) -> Option<f64> {
+        row.wire.or(self.wire.filter(|_| row.unit.is_none()))
+    }
+    /// The printed number of the row above `row` that has the same unit, as a baseline.
+    pub(super) fn above(&self, row: &Row, printed: &AllPrinted) -> Option<f64> {
+        let mut rows = self.rows.iter().rev();
+        rows.find(|other| other.row == row.row)?;
+        let alike = rows.filter(|other| other.unit == row.unit);
+        let numbers = alike.map(|other| printed.of(&self.name, &other.row)?.number());
+        numbers.flatten().next()
     }
     /// The changes of the lab for all rows.
     pub(super) const fn common(&self) -> &BTreeMap<String, String> {
@@ -342,14 +477,29 @@ impl Entry {
 
 /// All entries, in the order of the papers.
 pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
-    let read = |(name, text): &File| {
+    let read = |(name, text): &File| -> Result<Entry, Failure> {
         let name = name.rsplit('/').next().unwrap_or(name);
         let mut entry: Entry = yaml(&format!("{name}.yml"), text)?;
         entry.name = name.replacen('-', "/", 1);
         axes::expand(&mut entry)?;
         Ok(entry)
     };
-    ENTRIES.iter().map(read).collect()
+    let mut all = ENTRIES.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    for (name, parameter) in parameters(None)? {
+        for (at, (entry, row)) in parameter.rows().enumerate() {
+            let entry = all.iter_mut().find(|known| known.name == entry);
+            let rows = entry.map_or(&mut [][..], |entry| &mut entry.rows[..]);
+            let known = rows.iter_mut().find(|known| known.row == row);
+            let known = known.ok_or_else(|| {
+                Failure::failed(format!("parameters.yml: {name}: no row '{row}'"))
+            })?;
+            match at == 0 && parameter.has_range() {
+                true => known.calibrates = Some(name.clone()),
+                false => known.chosen.push(name.clone()),
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Claims about the rows of entries before their first run: rules in words.
@@ -417,13 +567,19 @@ pub(super) fn all_filled(
     filled.collect()
 }
 
-/// `text` with the values of its parameters: `{sara.packet}us`, `{a.b*0.5 + c.d*-0.1}ms`.
+/// `text` with the values of its parameters: `{sara.packet}us`, `{a.b*0.5 + c.d*-0.1}ms`, or with the word of one.
 pub(super) fn filled(text: &str, parameters: &Parameters) -> Result<String, Failure> {
     let mut rest = text;
     let mut all = String::new();
     while let Some((before, after)) = rest.split_once('{') {
         let unended = || Failure::failed(format!("'{text}': a brace is not closed"));
         let (terms, after) = after.split_once('}').ok_or_else(unended)?;
+        if let Some(word) = parameters.get(terms.trim()).and_then(Parameter::word) {
+            all.push_str(before);
+            all.push_str(word);
+            rest = after;
+            continue;
+        }
         let mut sum = 0.0;
         for term in terms.split('+') {
             let (name, factor) = term.split_once('*').unwrap_or((term, "1"));

@@ -136,10 +136,11 @@ impl Report<'_> {
         }
         let _ = writeln!(
             out,
-            "</tbody></table>\n<p class=\"small\">A row is <b>ok</b> or a <b>miss</b> by its rule; a \
-            <b>calibration</b> fits a parameter, so its value is no prediction; nothing is claimed of a row that is \
-            <b>shown</b>. Predictions are the rows (neither calibration nor tier E) for which the paper prints a \
-            number; they are within 5 or 20 % of it.</p>\n\
+            "</tbody></table>\n<p class=\"small\">A row is <b>ok</b> or a <b>miss</b> by its rule. Predictions are rows \
+            for which the paper prints a number that no part of the model has seen, without tier E; they are within 5 or \
+            20 % of it, or within a factor of 2. <b>Fitted</b>: a parameter was fitted to the row or chosen for it. \
+            <b>Circular</b>: the lab file sets it, or another row is fitted to the same number. <b>Row above</b> and \
+            <b>wire</b> are baselines: the printed number of the row above, and the rate of the wire, within 20 %.</p>\n\
             <h2>Summary by paper</h2>\n<table>\n<thead><tr><th>paper</th><th class=\"n\">fitted parameters</th>{COUNTS}\
             </tr></thead>\n<tbody>"
         );
@@ -278,7 +279,7 @@ impl Report<'_> {
         let _ = writeln!(
             out,
             "<table>\n<thead><tr><th>row</th><th class=\"n\">model</th>{range}<th>paper</th><th>where</th>\
-            <th class=\"n\">error</th><th>tier</th><th>rule</th><th>result</th>{live}</tr></thead>\n<tbody>"
+            <th class=\"n\">error</th><th>kind</th><th>tier</th><th>rule</th><th>result</th>{live}</tr></thead>\n<tbody>"
         );
         for score in scores {
             self.row(out, entry, score, !live.is_empty());
@@ -312,10 +313,11 @@ impl Report<'_> {
             .map_or("", |tier| tier.1);
         let _ = write!(
             out,
-            "<td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{tier}</td><td>{}</td><td class=\"{}\">{}</td>",
+            "<td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td><td>{tier}</td><td>{}</td><td class=\"{}\">{}</td>",
             printed(score),
             escaped(&score.place),
             distance(score.error),
+            score.kind.name(),
             escaped(&score.rule),
             score.result,
             score.result,
@@ -343,11 +345,7 @@ impl Report<'_> {
             </tr></thead>\n<tbody>"
         );
         for (name, parameter) in used {
-            let from = escaped(&parameter.from);
-            let from = match &parameter.row {
-                Some(row) => format!("fitted from {from}, {}", escaped(row)),
-                None => from,
-            };
+            let from = escaped(&parameter.origin());
             let _ = writeln!(
                 out,
                 "<tr><td><code>{}</code></td><td class=\"n\">{} {}</td><td>{}</td><td>{from}</td></tr>",
@@ -393,8 +391,9 @@ fn distance(error: Option<f64>) -> String {
 
 /// Heads of the columns of [`counts`].
 const COUNTS: &str = "<th class=\"n\">rows</th><th class=\"n\">scored</th><th class=\"n\">ok</th>\
-    <th class=\"n\">miss</th><th class=\"n\">calibration</th><th class=\"n\">shown</th><th class=\"n\">predictions</th>\
-    <th class=\"n\">within 5\u{a0}%</th><th class=\"n\">within 20\u{a0}%</th>";
+    <th class=\"n\">miss</th><th class=\"n\">fitted</th><th class=\"n\">circular</th>\
+    <th class=\"n\">predictions</th><th class=\"n\">within 5\u{a0}%</th><th class=\"n\">within 20\u{a0}%</th>\
+    <th class=\"n\">factor\u{a0}2</th><th class=\"n\">row above</th><th class=\"n\">wire</th>";
 
 /// A row with the numbers of a group.
 fn counts(out: &mut String, first: &str, group: &Group) {
@@ -402,19 +401,17 @@ fn counts(out: &mut String, first: &str, group: &Group) {
         None => String::new(),
         Some(share) => format!("{count} ({share:.0} %)"),
     };
-    let cells = [
-        group.rows.to_string(),
-        group.scored().to_string(),
-        group.ok.to_string(),
-        group.miss.to_string(),
-        group.calibrations.to_string(),
-        group.shown.to_string(),
-        group.predictions.to_string(),
-        share(group.within_5),
-        share(group.within_20),
-    ];
+    let [fitted, circular, ..] = group.kinds;
+    let counts = [group.rows, group.scored(), group.ok, group.miss];
+    let counts = counts
+        .into_iter()
+        .chain([fitted, circular, group.predictions])
+        .map(|count| count.to_string());
+    let baselines = [group.above.within_20, group.wire.within_20];
+    let near = group.model.all().into_iter().chain(baselines).map(share);
+    let cells = counts.chain(near);
     let cells = cells.map(|cell| format!("<td class=\"n\">{cell}</td>"));
-    let _ = writeln!(out, "<tr>{first}{}</tr>", cells.concat());
+    let _ = writeln!(out, "<tr>{first}{}</tr>", cells.collect::<String>());
 }
 
 /// The value of a row, with its unit if that is not the entry's.
@@ -429,7 +426,14 @@ fn valued(score: &Score<'_>) -> String {
 /// Number of the paper, or its words.
 fn printed(score: &Score<'_>) -> String {
     match (score.paper, &score.says) {
-        (Some(value), _) => format!("<span class=\"n\">{}</span>", number(value)),
+        (Some(value), _) => {
+            let because = score.because.as_ref().filter(|_| score.corrected.is_some());
+            let because = because.map_or_else(String::new, |because| {
+                let printed = score.printed.map_or_else(|| "–".into(), number);
+                format!(" (printed: {printed}; {})", escaped(because))
+            });
+            format!("<span class=\"n\">{}</span>{because}", number(value))
+        }
         (None, Some(says)) => format!("“{}”", escaped(says)),
         (None, None) => String::new(),
     }

@@ -1,6 +1,6 @@
 //! Scores of rows: the model's value, that of the paper, whether the rule holds, and the same in real time.
 
-use super::catalogue::{AllPrinted, Entry, Row};
+use super::catalogue::{AllPrinted, Entry, Kind, Printed, Row};
 use super::model::Values;
 use super::summary::TIERS;
 use super::{live, rules};
@@ -34,9 +34,13 @@ rows! {
         /// Unit of the values.
         unit: String as Detail(15) = score.unit().to_owned(),
         /// Printed value.
-        paper: Option<f64> = score.paper.map(number),
+        printed: Option<f64> = score.printed.map(number),
+        /// The value to compare with, where that is not the printed one.
+        corrected: Rare<f64> = Rare(score.corrected.map(number)),
         /// Distance from the printed value, per cent.
         error ("error_%"): Option<f64> as Detail(17) = score.error.map(two),
+        /// Weight of the row as evidence.
+        kind: Name as Detail(18) = score.kind.name().into(),
         /// Tier of the row.
         tier: Name as Detail(14) = score.tier().into(),
         /// Rule of the row.
@@ -53,6 +57,12 @@ rows! {
         says: Option<String> as Detail(5) = score.says.clone(),
         /// Place in the paper.
         place ("where"): String as Detail(4) = score.place.clone(),
+        /// Reason of a correction, or of a circular row.
+        because: Rare<String> = Rare(score.because.clone()),
+        /// Printed number of the row above, as a baseline.
+        above: Option<f64> as Detail(1) = score.above.map(number),
+        /// Rate of the wire, as a baseline.
+        wire: Option<f64> as Detail(0) = score.wire.map(number),
         /// TCP of the lab, and that of the paper.
         tcp: Rare<String> as Detail(3) = Rare(tcp),
         /// Median of the runs.
@@ -84,7 +94,15 @@ pub(crate) struct Score<'a> {
     pub(super) row: &'a Row,
     /// The values of all seeds, in order of size.
     pub(super) values: Values,
+    pub(super) kind: Kind,
+    pub(super) printed: Option<f64>,
+    pub(super) corrected: Option<f64>,
+    pub(super) because: Option<String>,
+    /// The number to compare with: the corrected one, or the printed one.
     pub(super) paper: Option<f64>,
+    /// Baselines: the printed number of the row above, and the rate of the wire.
+    pub(super) above: Option<f64>,
+    pub(super) wire: Option<f64>,
     pub(super) says: Option<String>,
     pub(super) place: String,
     /// Distance from the printed value, per cent.
@@ -125,8 +143,9 @@ pub(super) fn scores<'a>(
     };
     let scores = rows.iter().zip(values).enumerate();
     let scores = scores.map(|(at, ((entry, row), values))| {
+        let above = entry.above(row, printed);
         let printed = printed.of(&entry.name, &row.row);
-        let paper = printed.and_then(|printed| printed.value);
+        let paper = printed.and_then(Printed::number);
         let found = median(values);
         let facts = rules::Facts {
             found,
@@ -146,7 +165,15 @@ pub(super) fn scores<'a>(
             entry,
             row,
             values: sorted(values),
+            kind: row.kind(printed),
+            printed: printed.and_then(|printed| printed.printed),
+            corrected: printed.and_then(|printed| printed.corrected),
+            because: printed
+                .and_then(|printed| printed.because.clone())
+                .or_else(|| row.circular.clone()),
             paper,
+            above,
+            wire: entry.wire(row),
             says: printed.and_then(|printed| printed.says.clone()),
             place: printed
                 .map(|printed| printed.place.clone())
