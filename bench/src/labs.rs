@@ -2,6 +2,7 @@
 
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::Lab;
+use aerostat_node::host::HostEvent;
 use aerostat_proto::{Duration, Instant};
 use aerostat_sim::{LabEvent, LinkId, NodeId, Observer, lab_world};
 use std::time::Instant as Clock;
@@ -13,7 +14,7 @@ struct Count {
 
 impl Observer<LabEvent> for Count {
     fn event(&mut self, _node: NodeId, event: LabEvent, _now: Instant) {
-        self.samples += u64::from(matches!(event, LabEvent::Sample(_)));
+        self.samples += u64::from(matches!(event, LabEvent::Host(HostEvent::Sample(_))));
     }
 }
 

@@ -4,7 +4,7 @@
 //! A LANE client has joined when it has answered the call of its BUS. The switches add its leaf to the multicast tree
 //! while this answer travels to the BUS. A broadcast frame, for example an ARP request, misses the client until then.
 //! An interface is therefore ready when its client has joined and the BUS has received the answer
-//! ([`StationEvent::Reaches`](aerostat_node::host::StationEvent::Reaches)). An interface on a Classical IP subnet is
+//! ([`HostEvent::Reaches`](aerostat_node::host::HostEvent::Reaches)). An interface on a Classical IP subnet is
 //! ready when the server has confirmed its registration. A BUS outside the lab reports nothing: then the client alone
 //! decides.
 

@@ -52,8 +52,8 @@ use aerostat_lab::plant::{
 };
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason, Sdus};
-use aerostat_node::host::socket_layer::{self, ToPrograms};
-use aerostat_node::host::{DaemonMessage, HostCommand, HostInput, KernelTrain, Station};
+use aerostat_node::host::socket_layer;
+use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::{FlowStats, Totals};
 use aerostat_node::ip::offload::SuperFrame;
@@ -84,32 +84,12 @@ const PROGRAMS: usize = 10_000;
 /// Outputs of the world for its driver.
 #[derive(Debug)]
 pub enum Output {
-    /// A frame for interface `lecN` of a kernel node.
-    Frame {
-        /// The node.
-        node: NodeId,
-        /// N.
-        itf: usize,
-        /// The frame.
-        frame: Vec<u8>,
-    },
-    /// Many frames for interface `lecN` of a kernel node, as one super frame.
-    Train {
-        /// The node.
-        node: NodeId,
-        /// N.
-        itf: usize,
-        /// The frames.
-        frame: KernelTrain,
-    },
+    /// An event of a host that the accounts of the lab do not take.
+    Host(NodeId, HostEvent),
     /// A program of an embedded host ended; it belongs to the flow with this number.
     Finished(NodeId, usize),
     /// Cells for the far end of a link out of the lab.
     Outside(NodeId, CellRun),
-    /// A frame for a daemon of a node.
-    Daemon(NodeId, Role, Vec<u8>),
-    /// For programs of the machine, from the socket service of a host.
-    Program(NodeId, ToPrograms),
     /// A trace event.
     Trace(NodeId, Instant, Trace),
 }
@@ -361,7 +341,7 @@ impl World {
         });
     }
 
-    /// True if a program may write a PDU now. If false, [`ToPrograms::Room`] will tell when it may.
+    /// True if a program may write a PDU now. If false, [`socket_layer::ToPrograms::Room`] will tell when it may.
     pub fn asks_to_write(&mut self, node: NodeId, socket: SocketRef) -> bool {
         let layer = self
             .plant
@@ -573,21 +553,20 @@ impl Driver for World {
         self.out.push_back(Output::Trace(node, now, trace));
     }
     fn event(&mut self, node: NodeId, event: LabEvent) {
-        let output = match self.ledger.take(node, event, self.plant.now()) {
-            Some(LabEvent::Frame { itf, frame }) => Output::Frame { node, itf, frame },
-            Some(LabEvent::Train { itf, frame }) => Output::Train { node, itf, frame },
-            Some(LabEvent::Daemon(role, frame)) => Output::Daemon(node, role, frame),
-            Some(LabEvent::Outside(run)) => Output::Outside(node, run),
-            Some(LabEvent::Program(what)) => Output::Program(node, what),
-            Some(LabEvent::Finished(app, result)) => {
+        let event = match event {
+            LabEvent::Outside(run) => return self.out.push_back(Output::Outside(node, run)),
+            LabEvent::Host(event) => self.ledger.take(node, event, self.plant.now()),
+        };
+        let output = match event {
+            None => return,
+            Some(HostEvent::Finished(app, result)) => {
                 // Other programs were started by a client, which reads their report.
                 let Some(flow) = self.ledger.finished(&self.lab, app, result) else {
                     return;
                 };
                 Output::Finished(node, flow)
             }
-            // The ledger has taken the others.
-            _ => return,
+            Some(event) => Output::Host(node, event),
         };
         self.out.push_back(output);
     }

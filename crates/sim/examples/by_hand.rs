@@ -6,6 +6,7 @@
 //! `cargo run -p aerostat-sim --example by_hand`
 
 use aerostat_node::atm::CellRate;
+use aerostat_node::host::HostEvent;
 use aerostat_node::host::{Host, HostCommand, Ip, Station};
 use aerostat_node::inspect::StateKind;
 use aerostat_node::interface;
@@ -107,7 +108,7 @@ impl Observer<LabEvent> for Story {
         }
     }
     fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
-        if let LabEvent::Finished(_, AppResult::Ping(ping)) = event {
+        if let LabEvent::Host(HostEvent::Finished(_, AppResult::Ping(ping))) = event {
             let (sent, received, best) = (ping.sent, ping.received, ping.rtt.min_us);
             let name = NODES[node.0];
             println!("{now} {name}: {received} of {sent} answered, the fastest in {best:.1} µs");

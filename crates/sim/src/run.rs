@@ -20,7 +20,7 @@ use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operat
 use aerostat_lab::report::RunReport;
 use aerostat_lab::stream;
 use aerostat_node::atm::DataUnit;
-use aerostat_node::host::HostCommand;
+use aerostat_node::host::{HostCommand, HostEvent};
 use aerostat_node::ip::books::Place;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::pcapng::Direction;
@@ -114,11 +114,14 @@ impl Observer<LabEvent> for Seen<'_> {
         self.watcher.event(&Event::new(now, name, &trace));
     }
     fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
+        let LabEvent::Host(event) = event else {
+            return;
+        };
         let Some(event) = self.follow(node, event, now) else {
             return;
         };
         // The other events are for a kernel, a process or a peer outside, which do not exist in virtual time.
-        if let Some(LabEvent::Finished(app, result)) = self.ledger.take(node, event, now) {
+        if let Some(HostEvent::Finished(app, result)) = self.ledger.take(node, event, now) {
             let sends = app.0.is_multiple_of(2);
             let flow = self.ledger.finished(self.lab, app, result);
             if let (Some(stream), Some(flow), true) = (&mut self.stream, flow, sends) {

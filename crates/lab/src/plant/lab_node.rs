@@ -4,22 +4,16 @@ use super::node::{Node, NodeOutput};
 use crate::build::Builder;
 use crate::model::{Host, NodeId, NodeKind, Router};
 use crate::routing::Routing;
-use aerostat_node::atm::{
-    CellRun, DataUnit, DataUnitBuf, DroppedPdu, OutputPort, Pdu, PortVc, Through,
-};
-use aerostat_node::host::socket_layer::{SocketLayer, ToPrograms};
-use aerostat_node::host::{
-    DaemonMessage, HostCommand, HostInput, KernelTrain, Station, StationEvent, Step,
-};
+use aerostat_node::atm::{CellRun, DataUnit, DroppedPdu, OutputPort, Pdu, PortVc, Through};
+use aerostat_node::host::socket_layer::SocketLayer;
+use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
 use aerostat_node::inspect::{StateKind, Table};
-use aerostat_node::ip::apps::{AppId, AppResult};
-use aerostat_node::ip::books::{Cause, SocketEvent};
-use aerostat_node::ip::meter::Sample;
+use aerostat_node::ip::books::SocketEvent;
 use aerostat_node::ip::offload::SuperFrame;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine};
-use aerostat_wire::{AtmAddress, Vc};
+use aerostat_wire::Vc;
 use std::collections::VecDeque;
 
 /// A report of a switch: whether it can send calls out at a port.
@@ -33,50 +27,10 @@ pub struct Usable {
 /// Events of a lab's nodes for the driver.
 #[derive(Debug)]
 pub enum LabEvent {
-    /// A measured packet left or reached an IP stack.
-    Sample(Sample),
-    /// A program ended.
-    Finished(AppId, AppResult),
-    /// An end system lost a packet, a frame or an SDU, of which this may be the head.
-    Lost(Cause, DataUnitBuf),
-    /// A PDU of a program was sent or received, or a call of a program is forgotten.
-    Socket(SocketEvent),
-    /// An interface of an end system has become a member of its network, or is no longer a member.
-    Joined {
-        /// N of `lecN`.
-        itf: usize,
-        /// True if the interface is a member.
-        joined: bool,
-    },
-    /// A BUS of an end system reaches a LANE client, or no longer reaches it.
-    Reaches {
-        /// ATM address of the client.
-        address: AtmAddress,
-        /// True if the client is reached.
-        reached: bool,
-    },
-    /// A frame for interface `lecN` of a Linux kernel. In virtual time there is no kernel.
-    Frame {
-        /// N.
-        itf: usize,
-        /// The frame.
-        frame: Vec<u8>,
-    },
-    /// Many frames for interface `lecN` of a Linux kernel, as one super frame.
-    Train {
-        /// N.
-        itf: usize,
-        /// The frames.
-        frame: KernelTrain,
-    },
-    /// A frame for a daemon that is a process of its own. In virtual time there are no processes.
-    Daemon(Role, Vec<u8>),
+    /// Of an end system; that for a daemon may be of a switch.
+    Host(HostEvent),
     /// Cells for the far end of a link out of the lab.
     Outside(CellRun),
-    /// For programs of the machine. In virtual time there are no such programs.
-    Program(ToPrograms),
-    /// A data unit has come one step further inside an end system: see [`Node::show_steps`].
-    Step(Step),
 }
 
 /// An end system.
@@ -279,28 +233,18 @@ impl StationNode {
             let touched = std::mem::take(&mut self.touched);
             return touched.then_some(NodeOutput::Touched(0));
         };
-        Some(NodeOutput::Event(match event {
-            StationEvent::Frame { itf, frame } => LabEvent::Frame { itf, frame },
-            StationEvent::Train { itf, frame } => LabEvent::Train { itf, frame },
-            StationEvent::Daemon(role, frame) => LabEvent::Daemon(role, frame),
-            StationEvent::Sample(sample) => LabEvent::Sample(sample),
-            StationEvent::Finished(app, result) => LabEvent::Finished(app, result),
-            StationEvent::Program(what) => LabEvent::Program(what),
-            StationEvent::Lost(cause, head) => LabEvent::Lost(cause, head),
-            StationEvent::Socket(event) => LabEvent::Socket(event),
-            StationEvent::Joined { itf, joined } => LabEvent::Joined { itf, joined },
-            StationEvent::Reaches { address, reached } => LabEvent::Reaches { address, reached },
-            StationEvent::Step(step) => LabEvent::Step(step),
-            StationEvent::Trace(trace) => return Some(NodeOutput::Trace(trace)),
-        }))
+        Some(match event {
+            HostEvent::Trace(trace) => NodeOutput::Trace(trace),
+            event => NodeOutput::Event(LabEvent::Host(event)),
+        })
     }
 }
 
 impl OutsideNode {
     fn cells(&mut self, run: CellRun) {
         if let Some(mark) = run.pdu().and_then(Pdu::mark) {
-            let left = LabEvent::Socket(SocketEvent::Left(mark));
-            self.events.push_back(left);
+            let left = HostEvent::Socket(SocketEvent::Left(mark));
+            self.events.push_back(LabEvent::Host(left));
         }
         // A link out of the lab takes single PDUs and cells.
         self.events.extend(run.singles().map(LabEvent::Outside));
@@ -428,7 +372,8 @@ impl Node for LabNode {
                     usable,
                 }),
                 switch::Output::Daemon(role, frame) => {
-                    NodeOutput::Event(LabEvent::Daemon(role, frame))
+                    let event = HostEvent::Daemon(role, frame);
+                    NodeOutput::Event(LabEvent::Host(event))
                 }
                 switch::Output::Trace(trace) => NodeOutput::Trace(trace),
             }),

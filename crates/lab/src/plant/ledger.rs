@@ -1,6 +1,6 @@
 //! Accounts of a lab's traffic so far, for the results.
 
-use super::{LabEvent, LabNode, Plant};
+use super::{LabNode, Plant};
 use crate::build::Builder;
 use crate::circuits;
 use crate::dialogues::{self, Life, Past};
@@ -9,6 +9,7 @@ use crate::model::{Lab, NodeId};
 use crate::report::{self, Met, RunReport};
 use crate::starts::Starts;
 use aerostat_node::atm::DataUnit;
+use aerostat_node::host::HostEvent;
 use aerostat_node::host::sockets::ENDED;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, Place, SocketEvent, Spot};
@@ -62,24 +63,24 @@ impl Ledger {
         }
     }
 
-    /// Takes an event of a node if it is about traffic; returns any other event.
-    pub fn take(&mut self, node: NodeId, event: LabEvent, now: Instant) -> Option<LabEvent> {
+    /// Takes an event of a host if it is about traffic; returns any other event.
+    pub fn take(&mut self, node: NodeId, event: HostEvent, now: Instant) -> Option<HostEvent> {
         match event {
-            LabEvent::Sample(sample) => {
+            HostEvent::Sample(sample) => {
                 self.stats.record(&sample);
             }
-            LabEvent::Lost(cause, head) => {
+            HostEvent::Lost(cause, head) => {
                 let spot = Spot::Node(node.0);
                 self.lost(Place { spot, cause }, head.view(), now);
             }
-            LabEvent::Socket(event) => {
+            HostEvent::Socket(event) => {
                 if let SocketEvent::Forgotten(_) = event {
                     *self.forgotten.entry(node).or_default() += 1;
                 }
                 self.stats.socket(node.0, event, now);
             }
-            LabEvent::Joined { itf, joined } => self.starts.joined(node, itf, joined),
-            LabEvent::Reaches { address, reached } => self.starts.reaches(node, address, reached),
+            HostEvent::Joined { itf, joined } => self.starts.joined(node, itf, joined),
+            HostEvent::Reaches { address, reached } => self.starts.reaches(node, address, reached),
             other => return Some(other),
         }
         None

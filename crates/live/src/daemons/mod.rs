@@ -12,8 +12,8 @@
 //! frames are octets: it has a queue in, a queue out, and the end.
 //!
 //! **A role is added** by: its messages and its daemon (see [`aerostat_proto::split`]); the seat of its data half, with
-//! the input [`HostInput::Daemon`](aerostat_node::host::HostInput::Daemon) and the output
-//! [`HostOutput::Daemon`](aerostat_node::host::HostOutput::Daemon); in this module a line in `ROLES` and a line in
+//! the input [`HostInput::Daemon`](aerostat_node::host::HostInput::Daemon) and the event
+//! [`HostEvent::Daemon`](aerostat_node::host::HostEvent::Daemon); in this module a line in `ROLES` and a line in
 //! `program`; and a subcommand by which a user starts such a daemon (`cmd/daemon.rs` of the command).
 //!
 //! **Life.** A daemon that dies is started again: after 0.1 s, then after doubled waits up to 10 s, until a daemon has

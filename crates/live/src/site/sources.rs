@@ -11,6 +11,7 @@ use crate::source::{Said, Slot, Source, Turn};
 use crate::story::Step;
 use crate::taps::Taps;
 use crate::world::Output;
+use aerostat_node::host::HostEvent;
 use aerostat_proto::{Instant, Trace};
 use mio::Token;
 
@@ -119,20 +120,29 @@ impl Site<'_> {
         let sources = &mut self.sources;
         while let Some(output) = self.world.poll_output() {
             match output {
-                Output::Frame { node, itf, frame } => sources.taps.write((node, itf), &frame),
-                Output::Train { node, itf, frame } => {
-                    sources.taps.write_super((node, itf), frame);
-                }
-                Output::Outside(node, run) => sources.links.send(node, &run),
-                Output::Daemon(node, role, frame) => {
-                    if let Some(daemons) = &mut sources.daemons {
-                        daemons.send((node, role), frame);
+                Output::Host(node, event) => match event {
+                    HostEvent::Frame { itf, frame } => sources.taps.write((node, itf), &frame),
+                    HostEvent::Train { itf, frame } => sources.taps.write_super((node, itf), frame),
+                    HostEvent::Daemon(role, frame) => {
+                        if let Some(daemons) = &mut sources.daemons {
+                            daemons.send((node, role), frame);
+                        }
                     }
-                }
-                Output::Program(node, what) => {
-                    let (sockets, world) = (&mut sources.sockets, &mut self.world);
-                    sockets.take(&self.registry, (node, what), world, now);
-                }
+                    HostEvent::Program(what) => {
+                        let (sockets, world) = (&mut sources.sockets, &mut self.world);
+                        sockets.take(&self.registry, (node, what), world, now);
+                    }
+                    // The accounts take the others, and a lab in real time asks for no steps.
+                    HostEvent::Sample(_)
+                    | HostEvent::Finished(..)
+                    | HostEvent::Lost(..)
+                    | HostEvent::Socket(_)
+                    | HostEvent::Joined { .. }
+                    | HostEvent::Reaches { .. }
+                    | HostEvent::Step(_)
+                    | HostEvent::Trace(_) => {}
+                },
+                Output::Outside(node, run) => sources.links.send(node, &run),
                 Output::Trace(node, at, trace) => self.untold.push_back((node, at, trace)),
                 Output::Finished(node, flow) => {
                     let name = &self.lab.traffic[flow].name;

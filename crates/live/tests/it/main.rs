@@ -79,14 +79,9 @@ impl<'a> Run<'a> {
                         .push(format!("{} {name} {}", at.as_nanos(), trace.name));
                 }
                 Output::Finished(..) => {}
-                Output::Frame { .. } | Output::Train { .. } => {
-                    panic!("nobody here is a kernel")
-                }
                 // There is no peer outside.
                 Output::Outside(..) => {}
-                Output::Daemon(..) | Output::Program(..) => {
-                    panic!("nobody here has daemons or programs")
-                }
+                Output::Host(..) => panic!("nobody here is a kernel, or has daemons or programs"),
             }
         }
     }

@@ -17,7 +17,7 @@ use aerostat_live::world::{Output, World};
 use aerostat_node::host::socket_layer::{
     ENDED, Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms,
 };
-use aerostat_node::host::{HostCommand, ServiceKind};
+use aerostat_node::host::{HostCommand, HostEvent, ServiceKind};
 use aerostat_node::signalling::Sigd;
 use aerostat_proto::socket::{Answer, Failure, Request, SocketRef, Status, UserData};
 use aerostat_proto::split::{Process, Role};
@@ -79,8 +79,12 @@ impl<'a> Net<'a> {
     fn drain(&mut self) {
         while let Some(output) = self.world.poll_output() {
             match output {
-                Output::Program(node, what) => self.told.push((self.now, node, what)),
-                Output::Daemon(node, Role::Sigd, frame) => self.tell_manager(node, frame),
+                Output::Host(node, HostEvent::Program(what)) => {
+                    self.told.push((self.now, node, what));
+                }
+                Output::Host(node, HostEvent::Daemon(Role::Sigd, frame)) => {
+                    self.tell_manager(node, frame);
+                }
                 _ => {}
             }
         }

@@ -6,6 +6,7 @@ use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::LinkId;
 use aerostat_live::capture::Form;
 use aerostat_live::world::{Output, World};
+use aerostat_node::host::HostEvent;
 use aerostat_node::ip::offload::{SuperFrame, VnetHeader, complete};
 use aerostat_proto::{Duration, Instant};
 use std::sync::mpsc::Receiver;
@@ -95,14 +96,14 @@ impl<'a> Net<'a> {
     pub(super) fn drain(&mut self) {
         while let Some(output) = self.world.poll_output() {
             match output {
-                Output::Frame { node, itf, frame } => {
+                Output::Host(node, HostEvent::Frame { itf, frame }) => {
                     let own = self.lab.node(node).lecs()[itf].mac.0;
                     if let Some(reply) = arp_reply(&frame, own) {
                         self.world.kernel_frame(node, itf, reply, self.now);
                     }
                     self.got.push((node.0, frame));
                 }
-                Output::Train { node, frame, .. } => {
+                Output::Host(node, HostEvent::Train { frame, .. }) => {
                     // What a kernel would do with the frame.
                     let part = frame.frame().unwrap();
                     let vnet = VnetHeader::decode(&part.vnet).unwrap();
@@ -112,8 +113,8 @@ impl<'a> Net<'a> {
                     self.got
                         .extend(frames.into_iter().map(|frame| (node.0, frame)));
                 }
-                Output::Finished(..) | Output::Outside(..) | Output::Daemon(..) => {}
-                Output::Program(..) | Output::Trace(..) => {}
+                Output::Host(..) | Output::Finished(..) | Output::Outside(..) => {}
+                Output::Trace(..) => {}
             }
         }
     }

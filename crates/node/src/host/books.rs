@@ -1,7 +1,7 @@
 //! A host's accounts of packets: those that are lost in the host, and those that are still in it.
 
 use super::sockets::Sockets;
-use super::{Host, HostOutput, Ip};
+use super::{Host, HostEvent, HostOutput, Ip};
 use crate::atm::{DataUnit, Mark};
 use crate::ip::apps::{AppId, Offer};
 use crate::ip::books::{Cause, SocketEvent};
@@ -41,7 +41,7 @@ impl Host {
     pub(super) fn lost<'a>(&mut self, cause: Cause, unit: impl Into<DataUnit<'a>>) {
         if self.books {
             let head = unit.into().first(HEAD);
-            self.out.push_back(HostOutput::Lost(cause, head));
+            self.report(HostEvent::Lost(cause, head));
         }
     }
 
@@ -69,7 +69,7 @@ impl Host {
             None if runs => SocketEvent::Left(mark),
             None => return self.lose_marked(mark, Discard::Stopped),
         };
-        self.out.push_back(HostOutput::Socket(event));
+        self.report(HostEvent::Socket(event));
     }
 
     fn lose_marked(&mut self, mark: Mark, why: Discard) {
@@ -84,7 +84,7 @@ impl Host {
     /// packet left, but the books must have a packet before anything reports its loss.
     pub(super) fn tell_sent(&mut self, before: usize, sample: Option<Sample>, path: Path) {
         if let Some(sample) = sample {
-            let sample = HostOutput::Sample(Sample { path, ..sample });
+            let sample = HostOutput::Event(HostEvent::Sample(Sample { path, ..sample }));
             self.out.insert(before.min(self.out.len()), sample);
         }
     }
@@ -126,7 +126,7 @@ impl Host {
     /// Records that a program of the host's own stack wanted to send a packet.
     pub(super) fn note_offer(&mut self, app: AppId, offer: &Offer, now: Instant) {
         if let Some(sample) = self.meter.offered(app, offer, now) {
-            self.out.push_back(HostOutput::Sample(sample));
+            self.report(HostEvent::Sample(sample));
         }
     }
 
@@ -140,10 +140,10 @@ impl Host {
     ) {
         let heard = stack.is_none_or(|stack| stack.hears(frame));
         out.push_back(if heard || sample.side != Side::Received {
-            HostOutput::Sample(sample)
+            HostOutput::Event(HostEvent::Sample(sample))
         } else {
             let head = frame.get(..HEAD).unwrap_or(frame);
-            HostOutput::Lost(Cause::Receiver, head.to_vec().into())
+            HostOutput::Event(HostEvent::Lost(Cause::Receiver, head.to_vec().into()))
         });
     }
 
@@ -153,7 +153,8 @@ impl Host {
             let joined = interface.up;
             if joined != interface.told {
                 interface.told = joined;
-                self.out.push_back(HostOutput::Joined { itf, joined });
+                self.out
+                    .push_back(HostOutput::Event(HostEvent::Joined { itf, joined }));
             }
         }
     }
@@ -164,7 +165,7 @@ impl Host {
         let gone = server.into_iter().flat_map(LaneServer::reached);
         for address in gone.collect::<Vec<AtmAddress>>() {
             let reached = false;
-            self.out.push_back(HostOutput::Reaches { address, reached });
+            self.report(HostEvent::Reaches { address, reached });
         }
     }
 }

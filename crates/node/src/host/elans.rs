@@ -1,6 +1,6 @@
 //! The LANE servers of a host: the LES of an ELAN tells the BUS of the ELAN who is a member, even after a restart.
 
-use super::{Host, HostOutput, Typed};
+use super::{Host, HostEvent, Typed};
 use aerostat_proto::Instant;
 use aerostat_proto::lane::{LaneServer, Member, server};
 use aerostat_wire::AtmAddress;
@@ -33,7 +33,7 @@ impl Host {
                 self.member(slot, address, member, now);
             }
             server::Output::Reaches { address, reached } => {
-                self.out.push_back(HostOutput::Reaches { address, reached });
+                self.report(HostEvent::Reaches { address, reached });
             }
             server::Output::Process(message) => {
                 if let Some(server) = self.running::<LaneServer>(slot) {

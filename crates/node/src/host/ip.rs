@@ -1,6 +1,6 @@
 //! The IP side of a host: the stack or router above its interfaces.
 
-use super::{Host, HostOutput, Part};
+use super::{Host, HostEvent, Part};
 use crate::ip::apps::AppCommand;
 use crate::ip::books::Cause;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
@@ -140,7 +140,7 @@ impl Host {
     /// Passes a frame that arrived on interface `itf` to the IP side: the embedded one, or the kernel's.
     pub(super) fn pass_up(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         match self.ip.receive(itf, frame, now) {
-            Ok(Some(frame)) => self.out.push_back(HostOutput::Frame { itf, frame }),
+            Ok(Some(frame)) => self.report(HostEvent::Frame { itf, frame }),
             Ok(None) => {}
             Err(refused) => self.refused("ip", refused),
         }
@@ -164,7 +164,7 @@ impl Host {
                     self.note_offer(app, &offer, now);
                 }
                 Some(Moved::Stack(StackOutput::Finished(app, result))) => {
-                    self.out.push_back(HostOutput::Finished(app, result));
+                    self.report(HostEvent::Finished(app, result));
                 }
                 Some(Moved::Stack(StackOutput::Discarded { place, frame })) => {
                     // The stack offered this packet and then dropped it, so the sample ends as a loss.
@@ -311,7 +311,7 @@ impl Host {
             let six = packet.first().is_some_and(|octet| octet >> 4 == 6);
             frame.extend_from_slice(if six { &[0x86, 0xdd] } else { &[0x08, 0x00] });
             frame.extend_from_slice(packet);
-            self.out.push_back(HostOutput::Frame { itf: 0, frame });
+            self.report(HostEvent::Frame { itf: 0, frame });
         }
     }
 

@@ -35,6 +35,7 @@ mod command;
 mod cpu;
 mod daemons;
 mod elans;
+mod events;
 mod filtering;
 mod intake;
 mod ip;
@@ -61,21 +62,20 @@ pub use command::HostCommand;
 pub use cpu::{Costs, CpuConfig, Encapsulation};
 pub use daemons::DaemonMessage;
 pub(crate) use daemons::is;
+pub use events::HostEvent;
 pub use intake::{IntakeConfig, IntakeRate};
 pub use ip::Ip;
 pub use present::{HostChanges, Membership, PresentCall};
 pub use segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
 pub use service::{Serves, Service, ServiceKind, Typed};
-pub use station::{Station, StationEvent};
+pub use station::Station;
 pub use steps::Step;
 pub use tables::VcUser;
 pub use trains::KernelTrain;
 pub use waits::{Attempts, Waits};
 pub use writes::FromAdapter;
 
-use crate::atm::{DataUnit, DataUnitBuf, Mark, Sdus, Shaping};
-use crate::ip::apps::{AppId, AppResult};
-use crate::ip::books::{Cause, SocketEvent};
+use crate::atm::{DataUnit, Mark, Sdus, Shaping};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::offload::SuperFrame;
 use crate::ip::router::RouterInput;
@@ -178,50 +178,16 @@ pub enum HostOutput {
         /// Its label.
         vc: Vc,
     },
-    /// A frame for the kernel's interface `lecN`.
-    Frame {
-        /// N.
-        itf: usize,
-        /// The frame.
-        frame: Vec<u8>,
-    },
-    /// Many frames for the kernel's interface `lecN`.
-    Train {
-        /// N.
-        itf: usize,
-        /// The frames.
-        frame: KernelTrain,
-    },
-    /// A measured packet left or reached the IP stack.
-    Sample(Sample),
-    /// A program ended.
-    Finished(AppId, AppResult),
-    /// A frame for a daemon of this host that is a process of its own: an encoded message of its role.
-    Daemon(Role, Vec<u8>),
-    /// For programs of the machine.
-    Program(socket_layer::ToPrograms),
     /// Work of a manager that takes time ([`Host::set_paced`]).
     Manage(Errand),
-    /// A packet, frame or SDU, or its head, was lost in this host.
-    Lost(Cause, DataUnitBuf),
-    /// A PDU of a program was sent or received, or a call of a program is forgotten.
-    Socket(SocketEvent),
-    /// An interface has become a member of its network, or is no longer a member.
-    Joined {
-        /// N of `lecN`.
-        itf: usize,
-        /// True if the interface is a member.
-        joined: bool,
-    },
-    /// Multicast forward of a BUS of this host reaches a LANE client, or no longer reaches it.
-    Reaches {
-        /// ATM address of the client.
-        address: AtmAddress,
-        /// True if the client is reached.
-        reached: bool,
-    },
-    /// A trace event.
-    Trace(Trace),
+    /// For the driver of the host.
+    Event(HostEvent),
+}
+
+impl HostOutput {
+    const fn sampled(sample: Sample) -> Self {
+        Self::Event(HostEvent::Sample(sample))
+    }
 }
 
 /// The client below an IP interface.
@@ -755,8 +721,13 @@ impl Host {
         self.trace(Trace::detail("host.refused", format!("{part}: {refused}")));
     }
 
+    /// Passes an event to the driver.
+    fn report(&mut self, event: HostEvent) {
+        self.out.push_back(HostOutput::Event(event));
+    }
+
     fn trace(&mut self, trace: Trace) {
-        self.out.push_back(HostOutput::Trace(trace));
+        self.report(HostEvent::Trace(trace));
     }
 
     /// The interface of the client in a slot.

@@ -3,7 +3,8 @@
 use super::service::Output;
 use super::writes::WriterSlot;
 use super::{
-    Client, FromAdapter, Host, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed, Waits,
+    Client, FromAdapter, Host, HostEvent, HostOutput, Part, Path, Sample, Serves, ServiceKind,
+    Typed, Waits,
 };
 use crate::atm::{DataUnit, Sdus, Written};
 use crate::ip::books::Cause;
@@ -201,7 +202,7 @@ impl Host {
     ) {
         let number = number as u16;
         let frame = Numbered { number, message }.encode();
-        self.out.push_back(HostOutput::Daemon(role, frame));
+        self.report(HostEvent::Daemon(role, frame));
     }
 
     /// An SDU from the link: signalling, or data of a connection.
@@ -343,7 +344,7 @@ impl Host {
     /// Records that a frame of the host's own stack was lost before it left.
     pub(super) fn measure_lost(&mut self, frame: &[u8], cause: Cause, now: Instant) {
         if let Some(sample) = self.meter.sent(frame, Path::Lane, now) {
-            self.out.push_back(HostOutput::Sample(sample));
+            self.report(HostEvent::Sample(sample));
         }
         self.lost(cause, frame);
     }
@@ -352,7 +353,7 @@ impl Host {
     fn note_sent(&mut self, itf: usize, sample: Option<Sample>, path: Path) {
         self.count_sent(itf, path, 1);
         let sample = sample.map(|sample| Sample { path, ..sample });
-        self.out.extend(sample.map(HostOutput::Sample));
+        self.out.extend(sample.map(HostOutput::sampled));
     }
 
     pub(super) fn count_sent(&mut self, itf: usize, path: Path, frames: u16) {

@@ -28,7 +28,7 @@ pub use vlans::PortVlans;
 
 use super::filtering::{FilteringDatabase, Heard, Way};
 use super::ip::cause_of;
-use super::{Host, HostOutput, Part, Sample};
+use super::{Host, HostEvent, HostOutput, Part, Sample};
 use crate::inspect::host::{
     BridgeVlan, EthernetPort as PortRow, HeardFromElan, Learned, SegmentHost as SegmentHostRow,
     interface,
@@ -465,20 +465,20 @@ impl Host {
                     let full = segment.send(port, From::Host(n, sample), frame, now);
                     // The packet leaves its host, and is lost on the way.
                     let sample = sample.filter(|_| full.is_some());
-                    self.out.extend(sample.map(HostOutput::Sample));
+                    self.out.extend(sample.map(HostOutput::sampled));
                     self.no_room(full);
                 }
                 Some((n, Moved::Offered(app, offer))) => {
                     let sample = segment.hosts[n].meter.offered(app, &offer, now);
-                    self.out.extend(sample.map(HostOutput::Sample));
+                    self.out.extend(sample.map(HostOutput::sampled));
                 }
                 Some((_, Moved::Finished(app, result))) => {
-                    self.out.push_back(HostOutput::Finished(app, result));
+                    self.report(HostEvent::Finished(app, result));
                 }
                 Some((n, Moved::Discarded(cause, frame))) => {
                     // The stack offered this packet and then dropped it, so the sample ends as a loss.
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
-                    self.out.extend(sample.map(HostOutput::Sample));
+                    self.out.extend(sample.map(HostOutput::sampled));
                     self.lost(cause, &frame[..]);
                 }
                 Some((_, Moved::Trace(trace))) => self.trace(trace),
@@ -516,7 +516,7 @@ impl Host {
         let known = sample.filter(|_| stays || entered.is_err());
         self.out.extend(known.map(|sample| {
             let path = Path::Lane;
-            HostOutput::Sample(Sample { path, ..sample })
+            HostOutput::Event(HostEvent::Sample(Sample { path, ..sample }))
         }));
         let sample = sample.filter(|_| known.is_none());
         self.hear_at_stations(port, From::Host(sender, None), &frame, now);
@@ -559,7 +559,8 @@ impl Host {
             }
             if let Err(refused) = host.stack.handle_input(StackInput::of_first(&frame), now) {
                 let trace = Trace::detail("host.refused", format!("segment: {refused}"));
-                self.out.push_back(HostOutput::Trace(trace));
+                self.out
+                    .push_back(HostOutput::Event(HostEvent::Trace(trace)));
             }
         }
     }
@@ -645,7 +646,7 @@ impl Host {
             // A packet is sent before a port has no room for it: the accounts know no loss of a packet that was not
             // sent.
             let sample = near.then(|| self.meter.sent(&frame, Path::Lane, now));
-            self.out.extend(sample.flatten().map(HostOutput::Sample));
+            self.out.extend(sample.flatten().map(HostOutput::sampled));
             let vlan = (OWN, Tag::default());
             self.forward_to_ports(vlan, Came::Own, Path::Lane, &frame, now);
             if near {

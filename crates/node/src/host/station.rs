@@ -2,79 +2,27 @@
 
 use super::cpu::{Cpu, Job};
 use super::intake::Intake;
-use super::socket_layer::ToPrograms;
 use super::steps::Step;
 use super::writers::Writers;
-use super::{CpuConfig, Host, HostInput, HostOutput, IntakeConfig, KernelTrain, Sample};
+use super::{CpuConfig, Host, HostEvent, HostInput, HostOutput, IntakeConfig};
 use crate::atm::{
-    CellRate, CellRun, DataUnit, DataUnitBuf, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu,
-    PduTrain, Sdus, Written,
+    CellRate, CellRun, DataUnit, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu, PduTrain, Sdus,
+    Written,
 };
-use crate::ip::apps::{AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::offload::SuperFrame;
 use aerostat_proto::discard::{Discard, HEAD};
-use aerostat_proto::split::Role;
-use aerostat_proto::{Instant, Sdu, Trace};
+use aerostat_proto::{Instant, Sdu};
+use aerostat_wire::Vc;
 use aerostat_wire::aal0::UserCell;
 use aerostat_wire::cell::Cell;
-use aerostat_wire::{AtmAddress, Vc};
 use std::collections::{BTreeSet, VecDeque};
-
-/// Events of a station for its driver. Cells are not events: the driver takes them from the output port of the adapter.
-#[derive(Debug)]
-pub enum StationEvent {
-    /// A frame for the kernel's interface `lecN`.
-    Frame {
-        /// N.
-        itf: usize,
-        /// The frame.
-        frame: Vec<u8>,
-    },
-    /// Many frames for the kernel's interface `lecN`.
-    Train {
-        /// N.
-        itf: usize,
-        /// The frames.
-        frame: KernelTrain,
-    },
-    /// A measured packet left or reached the IP stack.
-    Sample(Sample),
-    /// A program ended.
-    Finished(AppId, AppResult),
-    /// A frame for a daemon of this host that is a process of its own.
-    Daemon(Role, Vec<u8>),
-    /// For programs of the machine.
-    Program(ToPrograms),
-    /// A packet, frame or SDU, or its head, was lost in this station.
-    Lost(Cause, DataUnitBuf),
-    /// A PDU of a program was sent or received, or a call of a program is forgotten.
-    Socket(SocketEvent),
-    /// An interface has become a member of its network, or is no longer a member.
-    Joined {
-        /// N of `lecN`.
-        itf: usize,
-        /// True if the interface is a member.
-        joined: bool,
-    },
-    /// Multicast forward of a BUS of this host reaches a LANE client, or no longer reaches it.
-    Reaches {
-        /// ATM address of the client.
-        address: AtmAddress,
-        /// True if the client is reached.
-        reached: bool,
-    },
-    /// A trace event.
-    Trace(Trace),
-    /// A data unit has come one step further.
-    Step(Step),
-}
 
 /// A host and its adapter.
 pub struct Station {
     host: Host,
     nic: Nic,
-    events: VecDeque<StationEvent>,
+    events: VecDeque<HostEvent>,
     /// SDUs that the adapter refused, because the VC was closed in the meantime.
     late: u64,
     /// Programs that wait for the adapter.
@@ -330,14 +278,14 @@ impl Station {
 
     fn step(&mut self, step: impl FnOnce() -> Step) {
         if self.steps {
-            self.events.push_back(StationEvent::Step(step()));
+            self.events.push_back(HostEvent::Step(step()));
         }
     }
 
     fn lost<'a>(&mut self, cause: Cause, unit: impl Into<DataUnit<'a>>) {
         if self.books {
             let head = unit.into().first(HEAD);
-            self.events.push_back(StationEvent::Lost(cause, head));
+            self.events.push_back(HostEvent::Lost(cause, head));
         }
     }
 
@@ -374,7 +322,7 @@ impl Station {
 
     /// The next event.
     #[must_use]
-    pub fn poll_event(&mut self) -> Option<StationEvent> {
+    pub fn poll_event(&mut self) -> Option<HostEvent> {
         self.events.pop_front()
     }
 
@@ -396,32 +344,25 @@ impl Station {
 
     fn drain_host(&mut self, now: Instant) {
         while let Some(output) = self.host.poll_output() {
-            let event = match output {
-                HostOutput::Send { vc, sdu } => {
-                    match self.costs(vc) {
-                        true => self.send_by_cpu(vc, sdu, now),
-                        false => self.send(vc, Pdu::of(sdu), now),
-                    }
-                    continue;
-                }
+            match output {
+                HostOutput::Send { vc, sdu } => match self.costs(vc) {
+                    true => self.send_by_cpu(vc, sdu, now),
+                    false => self.send(vc, Pdu::of(sdu), now),
+                },
                 HostOutput::SendTrain { vc, frame } => {
                     self.send_train(vc, frame, now);
-                    continue;
                 }
                 HostOutput::Write { vc, sdus, mark } => {
                     match self.costs(vc) && !self.processed.remove(&vc) {
                         true => self.process(Job::Write(vc, sdus, mark), now),
                         false => self.write(vc, sdus, mark, now),
                     }
-                    continue;
                 }
                 HostOutput::Manage(errand) => {
                     self.process(Job::Manage(errand), now);
-                    continue;
                 }
                 HostOutput::Flush { vc } => {
                     self.writers.flush(vc, &mut self.nic, now);
-                    continue;
                 }
                 HostOutput::OpenVc {
                     vc,
@@ -430,27 +371,12 @@ impl Station {
                     shaping,
                 } => {
                     self.nic.open_or_change(vc, traffic, aal, shaping, now);
-                    continue;
                 }
                 HostOutput::CloseVc { vc } => {
                     self.close(vc, now);
-                    continue;
                 }
-                HostOutput::Frame { itf, frame } => StationEvent::Frame { itf, frame },
-                HostOutput::Train { itf, frame } => StationEvent::Train { itf, frame },
-                HostOutput::Sample(sample) => StationEvent::Sample(sample),
-                HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
-                HostOutput::Daemon(role, frame) => StationEvent::Daemon(role, frame),
-                HostOutput::Program(what) => StationEvent::Program(what),
-                HostOutput::Lost(cause, head) => StationEvent::Lost(cause, head),
-                HostOutput::Socket(event) => StationEvent::Socket(event),
-                HostOutput::Joined { itf, joined } => StationEvent::Joined { itf, joined },
-                HostOutput::Reaches { address, reached } => {
-                    StationEvent::Reaches { address, reached }
-                }
-                HostOutput::Trace(trace) => StationEvent::Trace(trace),
-            };
-            self.events.push_back(event);
+                HostOutput::Event(event) => self.events.push_back(event),
+            }
         }
     }
 
@@ -524,7 +450,7 @@ impl Station {
         let written = self.nic.write(vc, sdus, mark, now);
         if let Some(mark) = mark.filter(|_| self.books && written == Written::Taken) {
             let event = SocketEvent::Sent { mark, octets };
-            self.events.push_back(StationEvent::Socket(event));
+            self.events.push_back(HostEvent::Socket(event));
         }
         if matches!(written, Written::Full(_)) {
             self.writers.full(vc, &mut self.nic, now);

@@ -72,7 +72,9 @@ fn lec(host: &Host) -> &Lec {
 fn refusals(host: &mut Host) -> usize {
     let mut count = 0;
     while let Some(output) = host.poll_output() {
-        count += usize::from(matches!(output, HostOutput::Trace(t) if t.name == "host.refused"));
+        count += usize::from(
+            matches!(output, HostOutput::Event(HostEvent::Trace(t)) if t.name == "host.refused"),
+        );
     }
     count
 }

@@ -6,7 +6,9 @@
 //! a connection; an MPOA server that counts the packets of its router; an NHRP client.
 
 use super::moves::user_of;
-use super::{Client, Host, HostOutput, Ip, Part, Path, Segment, Typed, clip, socket_layer};
+use super::{
+    Client, Host, HostEvent, HostOutput, Ip, Part, Path, Segment, Typed, clip, socket_layer,
+};
 use crate::atm::{PduTrain, TrainPart};
 use crate::ip::offload::{KernelPart, SuperFrame};
 use aerostat_proto::clip::Clip;
@@ -195,7 +197,7 @@ impl Host {
             return Some(part);
         };
         let frame = KernelTrain { part, ethernet };
-        self.out.push_back(HostOutput::Train { itf, frame });
+        self.report(HostEvent::Train { itf, frame });
         self.settle(now);
         None
     }

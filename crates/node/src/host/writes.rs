@@ -5,7 +5,7 @@
 //! adapter ([`FromAdapter`]).
 
 use super::socket_layer::SocketLayer;
-use super::{Host, HostOutput, Part, Typed, moves};
+use super::{Host, HostEvent, HostOutput, Part, Typed, moves};
 use super::{socket_layer, sockets};
 use crate::atm::{DataUnit, Mark, Shaping, Written};
 use crate::ip::books::SocketEvent;
@@ -212,7 +212,7 @@ impl Host {
         if let Some(mark) = mark.filter(|_| self.books) {
             let octets = sdu.len() as u32;
             let event = SocketEvent::Sent { mark, octets };
-            self.out.push_back(HostOutput::Socket(event));
+            self.report(HostEvent::Socket(event));
         }
         let unit = DataUnit { octets: sdu, mark };
         self.heard(unit, moves::user_of(slot), peer);
@@ -244,7 +244,7 @@ impl Host {
             sockets::Output::Forgotten(id) => {
                 if self.books {
                     let event = SocketEvent::Forgotten(id);
-                    self.out.push_back(HostOutput::Socket(event));
+                    self.report(HostEvent::Socket(event));
                 }
             }
             sockets::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
@@ -268,7 +268,7 @@ impl Host {
             socket_layer::Output::Resolve { ip } => self.resolve(ip, now),
             socket_layer::Output::Addresses(added) => self.register_added(&added, now),
             socket_layer::Output::Flush(vc) => self.out.push_back(HostOutput::Flush { vc }),
-            socket_layer::Output::Program(what) => self.out.push_back(HostOutput::Program(what)),
+            socket_layer::Output::Program(what) => self.report(HostEvent::Program(what)),
             socket_layer::Output::Trace(trace) => self.trace(trace),
         }
     }

@@ -3,9 +3,9 @@
 use super::{LabRun, Seen};
 use crate::follow::{Followed, Look, PacketId, Recorder, Sought, way};
 use aerostat_lab::event::Names;
-use aerostat_lab::plant::{LabEvent, LabNode, NodeId};
+use aerostat_lab::plant::{LabNode, NodeId};
 use aerostat_node::atm::PortVc;
-use aerostat_node::host::Station;
+use aerostat_node::host::{HostEvent, Station};
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::{Row as _, StateKind};
 use aerostat_node::ip::books::{Place, Spot};
@@ -20,14 +20,14 @@ impl Seen<'_> {
     pub(super) fn follow(
         &mut self,
         node: NodeId,
-        event: LabEvent,
+        event: HostEvent,
         now: Instant,
-    ) -> Option<LabEvent> {
+    ) -> Option<HostEvent> {
         if self.recorder.is_none() && self.sought.is_none() {
             return Some(event);
         }
         match event {
-            LabEvent::Sample(sample) => {
+            HostEvent::Sample(sample) => {
                 let number = self.ledger.stats.record(&sample)?;
                 if let Some(((flow, wanted), sought)) = &mut self.sought
                     && *flow == sample.flow
@@ -44,19 +44,19 @@ impl Seen<'_> {
                 }
                 None
             }
-            LabEvent::Step(step) => {
+            HostEvent::Step(step) => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.step(node, &step, now);
                 }
                 None
             }
-            LabEvent::Lost(cause, head) => {
+            HostEvent::Lost(cause, head) => {
                 if let Some(recorder) = &mut self.recorder {
                     let spot = Spot::Node(node.0);
                     let place = Place { spot, cause };
                     recorder.lost(place, head.view(), now);
                 }
-                Some(LabEvent::Lost(cause, head))
+                Some(HostEvent::Lost(cause, head))
             }
             other => Some(other),
         }

@@ -3,6 +3,7 @@
 use crate::*;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::Lab;
+use aerostat_node::host::HostEvent;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_proto::{Instant, Trace};
 use std::collections::BTreeMap;
@@ -21,20 +22,11 @@ impl Observer<LabEvent> for Log {
     }
     fn event(&mut self, _node: NodeId, event: LabEvent, _now: Instant) {
         match event {
-            LabEvent::Sample(_) => self.samples += 1,
-            LabEvent::Finished(app, result) => {
+            LabEvent::Host(HostEvent::Sample(_)) => self.samples += 1,
+            LabEvent::Host(HostEvent::Finished(app, result)) => {
                 self.results.insert(app, result);
             }
-            LabEvent::Lost(..)
-            | LabEvent::Socket(_)
-            | LabEvent::Joined { .. }
-            | LabEvent::Reaches { .. }
-            | LabEvent::Frame { .. }
-            | LabEvent::Train { .. }
-            | LabEvent::Daemon(..)
-            | LabEvent::Outside(_)
-            | LabEvent::Program(_)
-            | LabEvent::Step(_) => {}
+            LabEvent::Host(_) | LabEvent::Outside(_) => {}
         }
     }
 }

@@ -18,6 +18,7 @@ mod queues;
 use crate::bench::lab_of;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::Lab;
+use aerostat_node::host::HostEvent;
 use aerostat_node::ip::meter::{PacketKey, Sample, Side};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_sim::circuits::{self, Circuits};
@@ -56,7 +57,7 @@ struct Heard {
 impl Observer<LabEvent> for Heard {
     fn trace(&mut self, _node: NodeId, _trace: Trace, _now: Instant) {}
     fn event(&mut self, _node: NodeId, event: LabEvent, _now: Instant) {
-        if let LabEvent::Sample(sample) = event {
+        if let LabEvent::Host(HostEvent::Sample(sample)) = event {
             self.sample(&sample);
         }
     }

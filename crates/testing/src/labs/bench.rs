@@ -3,7 +3,7 @@
 use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour, programs};
 use aerostat_lab::model::Lab;
-use aerostat_node::host::{HostCommand, ServiceKind, Station};
+use aerostat_node::host::{HostCommand, HostEvent, ServiceKind, Station};
 use aerostat_node::inspect::StateKind;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult};
 use aerostat_node::ip::meter::{Path, Sample, Side};
@@ -51,22 +51,13 @@ impl Observer<LabEvent> for Log {
     fn event(&mut self, node: NodeId, event: LabEvent, _now: Instant) {
         match event {
             // An offered packet is not on its way yet.
-            LabEvent::Sample(sample) if matches!(sample.side, Side::Offered | Side::Refused(_)) => {
-            }
-            LabEvent::Sample(sample) => self.samples.push(sample),
-            LabEvent::Finished(app, result) => {
+            LabEvent::Host(HostEvent::Sample(sample))
+                if matches!(sample.side, Side::Offered | Side::Refused(_)) => {}
+            LabEvent::Host(HostEvent::Sample(sample)) => self.samples.push(sample),
+            LabEvent::Host(HostEvent::Finished(app, result)) => {
                 self.results.insert((node.0, app), result);
             }
-            LabEvent::Lost(..)
-            | LabEvent::Socket(_)
-            | LabEvent::Joined { .. }
-            | LabEvent::Reaches { .. }
-            | LabEvent::Frame { .. }
-            | LabEvent::Train { .. }
-            | LabEvent::Daemon(..)
-            | LabEvent::Program(_)
-            | LabEvent::Step(_)
-            | LabEvent::Outside(_) => {}
+            LabEvent::Host(_) | LabEvent::Outside(_) => {}
         }
     }
     fn packet(&mut self, packet: &Packet<'_>) {

@@ -291,7 +291,7 @@ fn a_frame_stays_in_its_vlan_and_has_the_tag_of_each_port() {
 
 /// A frame for the kernel's own interface: the first broadcast is the only frame for the host in the first VLAN.
 fn to_kernel(output: &&HostOutput) -> bool {
-    matches!(output, HostOutput::Frame { .. })
+    matches!(output, HostOutput::Event(HostEvent::Frame { .. }))
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn what_a_port_refuses_is_lost_there_and_counted_by_its_reason() {
         let lost = host
             .out
             .iter()
-            .any(|out| matches!(out, HostOutput::Lost(Cause::Vlan(why), _) if *why == refusal));
+            .any(|out| matches!(out, HostOutput::Event(HostEvent::Lost(Cause::Vlan(why), _)) if *why == refusal));
         assert!(lost, "{name}");
         // It has taught nothing.
         let segment = host.segment.as_ref().expect("a bridge");

@@ -4,6 +4,7 @@ use super::{OC3_CELL, PROPAGATION, Section, batch_means};
 use crate::bench::lab_of;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_node::atm::Mark;
+use aerostat_node::host::HostEvent;
 use aerostat_node::ip::books::SocketEvent;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_sim::{LabEvent, NodeId, Observer, lab_world};
@@ -78,10 +79,10 @@ impl Observer<LabEvent> for Heard {
     fn trace(&mut self, _node: NodeId, _trace: Trace, _now: Instant) {}
     fn event(&mut self, _node: NodeId, event: LabEvent, now: Instant) {
         match event {
-            LabEvent::Socket(SocketEvent::Sent { mark, .. }) => {
+            LabEvent::Host(HostEvent::Socket(SocketEvent::Sent { mark, .. })) => {
                 self.under_way.insert(mark, now);
             }
-            LabEvent::Socket(SocketEvent::Received { mark, .. }) => {
+            LabEvent::Host(HostEvent::Socket(SocketEvent::Received { mark, .. })) => {
                 let sent = self.under_way.remove(&mark).expect("sent before");
                 let nanos = now.since(sent).as_nanos() as u64;
                 self.arrived.push((sent, nanos));
