@@ -98,6 +98,11 @@ impl<'a> Ipv4View<'a> {
             .get(..self.header_len())
             .is_some_and(|h| internet_checksum(h) == 0)
     }
+    /// The ECN field: 0, the sender cannot hear of congestion; 1 or 2, it can; 3, there was some. Source: RFC 3168 §5.
+    #[must_use]
+    pub fn ecn(&self) -> u8 {
+        self.header[1] & CONGESTION_EXPERIENCED
+    }
     /// Source and destination port of TCP and UDP; `None` in other protocols and in later fragments.
     #[must_use]
     pub fn ports(&self) -> Option<(u16, u16)> {
@@ -116,19 +121,41 @@ pub fn decrement_ttl(packet: &mut [u8]) -> bool {
     let Some(header) = packet.first_chunk_mut::<HEADER_LEN>() else {
         return false;
     };
-    let old = u16::from_be_bytes([header[8], header[9]]);
     if header[8] <= 1 {
         return false;
     }
-    header[8] -= 1;
-    // RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+    let old = u16::from_be_bytes([header[8], header[9]]);
+    replace(header, 8, old - 0x100);
+    true
+}
+
+/// The ECN field of a packet that met congestion. Source: RFC 3168 §5.
+pub const CONGESTION_EXPERIENCED: u8 = 3;
+
+/// Sets CE in an IPv4 packet whose sender can hear of it (ECT or CE), and mends its checksum; `false` (and no change)
+/// for other packets, and for headers that are not whole or whose checksum is wrong. Source: RFC 3168 §5.
+#[must_use]
+pub fn mark_congestion(packet: &mut [u8]) -> bool {
+    let marked = Ipv4View::new(packet).is_some_and(|view| view.ecn() != 0 && view.checksum_ok());
+    let header = packet.first_chunk_mut::<HEADER_LEN>();
+    let Some(header) = header.filter(|_| marked) else {
+        return false;
+    };
+    let old = u16::from_be_bytes([header[0], header[1]]);
+    replace(header, 0, old | u16::from(CONGESTION_EXPERIENCED));
+    true
+}
+
+/// Replaces a word of a header and mends the checksum. Source: RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+fn replace(header: &mut [u8; HEADER_LEN], at: usize, new: u16) {
+    let old = u16::from_be_bytes([header[at], header[at + 1]]);
+    [header[at], header[at + 1]] = new.to_be_bytes();
     let checksum = u16::from_be_bytes([header[10], header[11]]);
-    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(old - 0x100);
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     [header[10], header[11]] = (!(sum as u16)).to_be_bytes();
-    true
 }
 
 #[cfg(test)]
@@ -174,6 +201,15 @@ mod tests {
         assert!(!decrement_ttl(&mut []));
     }
 
+    #[test]
+    fn a_damaged_header_is_not_marked() {
+        let mut packet = sample();
+        packet[1] = 2;
+        let before = packet.clone();
+        assert!(!mark_congestion(&mut packet) && packet == before);
+        assert!(!mark_congestion(&mut packet[..12]));
+    }
+
     proptest! {
         #[test]
         fn incremental_checksum_stays_right(mut header in prop::array::uniform20(any::<u8>())) {
@@ -190,6 +226,11 @@ mod tests {
                 prop_assert!(before[8] <= 1);
                 prop_assert_eq!(header, before);
             }
+            let (before, ecn) = (header, header[1] & 3);
+            prop_assert_eq!(mark_congestion(&mut header), ecn != 0);
+            prop_assert_eq!(header[1], before[1] | if ecn == 0 { 0 } else { 3 });
+            prop_assert_eq!((header[0], &header[2..10]), (before[0], &before[2..10]));
+            prop_assert_eq!(internet_checksum(&header), 0);
         }
         #[test]
         fn never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
@@ -197,6 +238,7 @@ mod tests {
                 let _ = (view.ports(), view.checksum_ok(), view.source(), view.ttl());
             }
             let _ = decrement_ttl(&mut bytes);
+            let _ = mark_congestion(&mut bytes);
         }
     }
 }

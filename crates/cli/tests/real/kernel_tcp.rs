@@ -1,5 +1,6 @@
 //! Keys `tcp` of kernel hosts, with `ss` and `iperf3` as judges of what the kernels use.
 
+use crate::lab_file;
 use crate::live::{Runtime, can_run, has};
 
 const LAB: &str = "labs/one-elan.atm.yml";
@@ -66,6 +67,45 @@ fn connections_of_kernel_hosts_have_the_tcp_of_the_lab_file() {
         assert!((8192.0..=32_768.0).contains(&window), "{line}");
     }
     runtime.ok(&["down"]);
+}
+
+/// Kernels as judges of the marks: the receiver counts packets with CE, and nothing is lost at a queue whose marks come
+/// long before its end.
+#[test]
+fn kernels_hear_of_marked_cells_before_a_queue_is_full() {
+    if !can_run() || !has("iperf3") {
+        return;
+    }
+    let lab = "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { rate: 20Mbps, delay: 2ms, queues: { buffer: 4000, efci: 300 } }]]
+lane: { on: s1, elans: { n: { subnet: 10.1.0.0/24 } } }
+hosts:
+  a: { on: s1, elan: n, ip: 10.1.0.1, kernel: true, tcp: { ecn: true, congestion: reno } }
+  b: { on: s2, elan: n, ip: 10.1.0.2, kernel: true, tcp: { ecn: true } }
+";
+    let runtime = Runtime::new("marks");
+    runtime.ok(&["up", "-d", "-q", &lab_file("marks.atm.yml", lab)]);
+    runtime.ok(&["exec", "b", "--", "iperf3", "-s", "-1", "-D"]);
+    let sends = "for n in $(seq 60); do iperf3 -c 10.1.0.2 -t 4 -J && exit; sleep 0.2; done";
+    let report = runtime.ok(&["exec", "a", "--", "sh", "-c", sends]);
+    let begin = report.rfind("{\n\t\"start\"").unwrap_or(0);
+    let report: serde_json::Value = serde_json::from_str(&report[begin..]).unwrap();
+    let sent = &report["end"]["sum_sent"];
+    assert_eq!(sent["retransmits"], 0, "{sent}");
+    assert!(sent["bits_per_second"].as_f64().unwrap() > 5e6, "{sent}");
+    let counters = runtime.ok(&["exec", "b", "--", "cat", "/proc/net/netstat"]);
+    let rows: Vec<_> = counters
+        .lines()
+        .filter(|line| line.starts_with("IpExt:"))
+        .collect();
+    let [names, values] = rows[..] else {
+        panic!("{counters}");
+    };
+    let mut both = names.split(' ').zip(values.split(' '));
+    let marked = both.find(|(name, _)| *name == "InCEPkts").unwrap().1;
+    assert!(marked.parse::<u32>().unwrap() > 0, "{counters}");
+    runtime.down_with_warnings();
 }
 
 #[test]

@@ -75,6 +75,7 @@ pub(crate) fn tcp() -> Keys {
         .default_is("delayed_ack", "that of the profile")
         .default_is("ack_tick", "that of the profile, or no such clock")
         .default_is("timestamps", "that of the profile")
+        .default_is("ecn", "that of the profile")
         .default_is("window_scaling", "that of the profile")
         .default_is("initial_window", "that of the profile")
         .default_is("min_rto", "that of the profile")

@@ -36,6 +36,8 @@ parameters! {
         window_scaling: bool = true, false..=true;
         /// Selective acknowledgements, if both hosts want them.
         sack: bool = true, false..=true;
+        /// Congestion is told by marks instead of losses, if both hosts want it (ECN): cells with EFCI mark their packet.
+        ecn: bool = false, false..=true;
         /// Congestion window at the start, segments.
         initial_window: u8 = 10, 1..=255;
         /// Shortest time before an unacknowledged segment is sent again.
@@ -155,7 +157,7 @@ const fn key(key: &'static str, kernel: ByKernel) -> Follows {
 }
 
 /// All keys of the section except `buffer`, which is a default of two others.
-pub const KEYS: [Follows; 14] = [
+pub const KEYS: [Follows; 15] = [
     key("profile", ByKernel::Never("a kernel has its own TCP")),
     key("congestion", ByKernel::Setting("tcp_congestion_control")),
     key("send_buffer", ByKernel::Setting("tcp_wmem")),
@@ -177,6 +179,7 @@ pub const KEYS: [Follows; 14] = [
     key("timestamps", ByKernel::Setting("tcp_timestamps")),
     key("window_scaling", ByKernel::Setting("tcp_window_scaling")),
     key("sack", ByKernel::Setting("tcp_sack")),
+    key("ecn", ByKernel::Setting("tcp_ecn")),
     key("initial_window", ByKernel::Route("initcwnd")),
     key("min_rto", ByKernel::Route("rto_min")),
 ];
@@ -271,6 +274,7 @@ impl Tcp {
             of.window_scaling,
         );
         set("sack", &mut params.sack, of.sack);
+        set("ecn", &mut params.ecn, of.ecn);
         if given("mss") {
             params.mss = of.mss;
         }
@@ -351,6 +355,7 @@ impl Tcp {
                 }
             },
             "timestamps" => params.timestamps.to_string(),
+            "ecn" => params.ecn.to_string(),
             "window_scaling" => params.window_scaling.to_string(),
             "sack" => params.sack.to_string(),
             "initial_window" => match params.congestion.initial_window {

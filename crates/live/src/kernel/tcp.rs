@@ -265,7 +265,7 @@ mod tests {
         })
         .expect("routes");
         let keys = "congestion: reno, send_buffer: 32KiB, receive_buffer: 27408, mss: 1024, ack_every: 1, \
-            timestamps: false, window_scaling: false, sack: false, initial_window: 2, min_rto: 1s";
+            timestamps: false, window_scaling: false, sack: false, ecn: true, initial_window: 2, min_rto: 1s";
         let all = follow(&ns, &tcp(keys)).expect("followed");
         let told: Vec<String> = all
             .iter()
@@ -280,6 +280,7 @@ mod tests {
                 "net.ipv4.tcp_timestamps=0",
                 "net.ipv4.tcp_window_scaling=0",
                 "net.ipv4.tcp_sack=0",
+                "net.ipv4.tcp_ecn=1",
                 "route window=27408",
                 "route advmss=1024",
                 "route quickack=1",

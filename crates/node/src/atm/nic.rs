@@ -93,6 +93,8 @@ pub enum NicEvent {
         vc: Vc,
         /// The PDUs.
         part: TrainPart,
+        /// True if their cells had congestion indicated.
+        congested: bool,
     },
     /// Cells of a VC that carries single cells.
     Cells {
@@ -572,7 +574,11 @@ impl Nic {
             self.counters.cells_in += cells;
             self.counters.cells_out += cells;
             self.counters.pdus_out += u64::from(part.count());
-            return NicEvent::Train { vc, part };
+            return NicEvent::Train {
+                vc,
+                part,
+                congested,
+            };
         }
         match CellRun::next_single(rest) {
             Some(run) => self.receive(run, now),

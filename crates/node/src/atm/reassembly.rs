@@ -26,6 +26,17 @@ pub struct Received {
     pub congested: bool,
 }
 
+impl From<Pdu> for Received {
+    /// A PDU whose cells met no congestion.
+    fn from(pdu: Pdu) -> Self {
+        Self {
+            clp: pdu.clp(),
+            pdu,
+            congested: false,
+        }
+    }
+}
+
 /// AAL5 receiver of one VC, fed with runs of cells.
 #[derive(Clone, Debug)]
 pub struct RunReassembler {

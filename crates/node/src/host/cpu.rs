@@ -33,7 +33,7 @@
 //! **Not implemented.** Costs of timers, of packets inside the host, and of the programs' own work; a preemptive CPU;
 //! several CPUs.
 
-use crate::atm::{DataUnit, Mark, Pdu, Sdus};
+use crate::atm::{DataUnit, Mark, Received, Sdus};
 use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
@@ -132,7 +132,7 @@ pub(super) enum Job {
     /// A program writes an SDU.
     Write(Vc, Sdus, Option<Mark>),
     /// A PDU has arrived.
-    Receive(Vc, Pdu),
+    Receive(Vc, Received),
     /// The manager has a step of a call inside the host.
     Manage(Errand),
 }
@@ -156,7 +156,7 @@ impl Job {
     pub(super) fn unit(&self) -> Option<DataUnit<'_>> {
         match self {
             Self::Send(_, sdu) => Some(DataUnit::from(&sdu[..])),
-            Self::Receive(_, pdu) => Some(pdu.into()),
+            Self::Receive(_, sdu) => Some((&sdu.pdu).into()),
             Self::Write(..) | Self::Manage(_) => None,
         }
     }
@@ -165,7 +165,7 @@ impl Job {
         match self {
             Self::Send(_, sdu) => sdu,
             Self::Write(_, sdus, _) => sdus.first(),
-            Self::Receive(_, pdu) => pdu.sdu(),
+            Self::Receive(_, sdu) => sdu.pdu.sdu(),
             Self::Manage(_) => &[],
         }
     }

@@ -8,7 +8,7 @@
 //!
 //! **Not implemented.** Buffers for cells of incomplete PDUs; memory that PDUs to be sent share.
 
-use crate::atm::Pdu;
+use crate::atm::{Pdu, Received};
 use crate::inspect::host::ReceivePath;
 use crate::server::{Order, Owned, Queues, Server};
 use aerostat_proto::Instant;
@@ -32,7 +32,7 @@ pub struct IntakeConfig {
     pub buffer: usize,
 }
 
-impl Owned for (Vc, Pdu) {
+impl Owned for (Vc, Received) {
     type Owner = Vc;
     fn owner(&self) -> Vc {
         self.0
@@ -43,7 +43,7 @@ impl Owned for (Vc, Pdu) {
 #[derive(Debug)]
 pub(super) struct Intake {
     config: IntakeConfig,
-    queues: Queues<(Vc, Pdu), 1>,
+    queues: Queues<(Vc, Received), 1>,
     pdus: u64,
     lost: u64,
     /// Most PDUs that it has held.
@@ -66,7 +66,7 @@ impl Intake {
     }
 
     /// Takes a PDU; false if there is no free buffer.
-    pub(super) fn offer(&mut self, vc: Vc, pdu: &Pdu, now: Instant) -> bool {
+    pub(super) fn offer(&mut self, vc: Vc, sdu: &Received, now: Instant) -> bool {
         let held = self.held();
         if held >= self.config.buffer {
             self.lost += 1;
@@ -76,9 +76,9 @@ impl Intake {
         self.most = self.most.max(held + 1);
         let work = match self.config.rate {
             IntakeRate::Pdus(_) => 1,
-            IntakeRate::Cells(_) => pdu.cells().into(),
+            IntakeRate::Cells(_) => sdu.pdu.cells().into(),
         };
-        self.queues.offer(0, work, (vc, pdu.clone()), now);
+        self.queues.offer(0, work, (vc, sdu.clone()), now);
         true
     }
 
@@ -88,12 +88,12 @@ impl Intake {
     }
 
     /// The next PDU that is ready by `now`.
-    pub(super) fn take(&mut self, now: Instant) -> Option<(Vc, Pdu)> {
+    pub(super) fn take(&mut self, now: Instant) -> Option<(Vc, Received)> {
         self.queues.take(now)
     }
 
     /// Removes the PDUs of a label that was closed.
-    pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<(Vc, Pdu)> {
+    pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<(Vc, Received)> {
         self.queues.withdraw(vc)
     }
 
@@ -103,7 +103,7 @@ impl Intake {
 
     /// The PDUs here.
     pub(super) fn pdus(&self) -> impl Iterator<Item = &Pdu> {
-        self.queues.jobs().map(|(_, pdu)| pdu)
+        self.queues.jobs().map(|(_, sdu)| &sdu.pdu)
     }
 
     pub(super) fn row(&self, now: Instant) -> ReceivePath {

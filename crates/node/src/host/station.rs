@@ -6,8 +6,8 @@ use super::steps::Step;
 use super::writers::Writers;
 use super::{CpuConfig, Host, HostEvent, HostInput, HostOutput, IntakeConfig};
 use crate::atm::{
-    CellRate, CellRun, DataUnit, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu, PduTrain, Sdus,
-    Written,
+    CellRate, CellRun, DataUnit, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu, PduTrain,
+    Received, Sdus, TrainPart, Written,
 };
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::offload::SuperFrame;
@@ -126,13 +126,23 @@ impl Station {
             let event = self.nic.receive_next(&mut rest, now);
             self.collect_discards();
             match event {
-                NicEvent::Sdu { vc, sdu } => self.receive_pdu(vc, &sdu.pdu, now),
-                NicEvent::Train { vc, part } if self.costs_time() => {
-                    part.pdus().for_each(|pdu| self.receive_pdu(vc, &pdu, now));
-                }
-                NicEvent::Train { vc, part } => {
-                    if let Some(part) = self.host.receive_train(vc, part, now) {
-                        part.pdus().for_each(|pdu| self.receive_pdu(vc, &pdu, now));
+                NicEvent::Sdu { vc, sdu } => self.receive_pdu(vc, &sdu, now),
+                NicEvent::Train {
+                    vc,
+                    part,
+                    congested,
+                } => {
+                    // What is done to single PDUs is not done to a train.
+                    let part = match self.costs_time() || congested {
+                        true => Some(part),
+                        false => self.host.receive_train(vc, part, now),
+                    };
+                    for pdu in part.iter().flat_map(TrainPart::pdus) {
+                        let sdu = Received {
+                            congested,
+                            ..pdu.into()
+                        };
+                        self.receive_pdu(vc, &sdu, now);
                     }
                     self.drain(now);
                 }
@@ -150,16 +160,16 @@ impl Station {
             let cell = UserCell { pti, clp, payload };
             let sdu = cell.encode(run.vc).to_vec();
             let mark = run.pdu().and_then(Pdu::mark);
-            self.receive_pdu(run.vc, &Pdu::marked(sdu, mark), now);
+            self.receive_pdu(run.vc, &Pdu::marked(sdu, mark).into(), now);
         }
     }
 
-    fn receive_pdu(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+    fn receive_pdu(&mut self, vc: Vc, sdu: &Received, now: Instant) {
         match &mut self.intake {
-            None => self.take_in(vc, pdu, now),
+            None => self.take_in(vc, sdu, now),
             Some(intake) => {
-                if !intake.offer(vc, pdu, now) {
-                    self.lost(Cause::Intake, pdu);
+                if !intake.offer(vc, sdu, now) {
+                    self.lost(Cause::Intake, &sdu.pdu);
                 }
             }
         }
@@ -167,24 +177,30 @@ impl Station {
     }
 
     /// The adapter has passed a PDU to the host.
-    fn take_in(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+    fn take_in(&mut self, vc: Vc, sdu: &Received, now: Instant) {
         self.step(|| Step::TakenIn {
             vc,
-            pdu: pdu.clone(),
+            pdu: sdu.pdu.clone(),
         });
         match self.cpu {
-            Some(_) => self.process(Job::Receive(vc, pdu.clone()), now),
-            None => self.deliver(vc, pdu, now),
+            Some(_) => self.process(Job::Receive(vc, sdu.clone()), now),
+            None => self.deliver(vc, sdu, now),
         }
     }
 
-    /// Passes a PDU to the user of its connection.
-    fn deliver(&mut self, vc: Vc, pdu: &Pdu, now: Instant) {
+    /// Passes an SDU to the user of its connection. If it met congestion, its packet says so.
+    fn deliver(&mut self, vc: Vc, sdu: &Received, now: Instant) {
         self.step(|| Step::Delivered {
             vc,
-            pdu: pdu.clone(),
+            pdu: sdu.pdu.clone(),
         });
-        let sdu = DataUnit::from(pdu);
+        let octets = sdu.pdu.sdu();
+        let told = sdu.congested.then(|| self.host.with_congestion(vc, octets));
+        let told = told.flatten();
+        let sdu = DataUnit {
+            octets: told.as_deref().unwrap_or(octets),
+            mark: sdu.pdu.mark(),
+        };
         self.host.handle_input(HostInput::Sdu { vc, sdu }, now);
     }
 
@@ -202,8 +218,8 @@ impl Station {
 
     /// Does what the adapter or the CPU has had time for. False if there is nothing to do.
     fn finish_one(&mut self, now: Instant) -> bool {
-        if let Some((vc, pdu)) = self.intake.as_mut().and_then(|intake| intake.take(now)) {
-            self.take_in(vc, &pdu, now);
+        if let Some((vc, sdu)) = self.intake.as_mut().and_then(|intake| intake.take(now)) {
+            self.take_in(vc, &sdu, now);
             return true;
         }
         let Some(job) = self.cpu.as_mut().and_then(|cpu| cpu.take(now)) else {
@@ -212,7 +228,7 @@ impl Station {
         match job {
             Job::Send(vc, sdu) => self.send(vc, Pdu::of(sdu), now),
             Job::Write(vc, sdus, mark) => self.write(vc, sdus, mark, now),
-            Job::Receive(vc, pdu) => self.deliver(vc, &pdu, now),
+            Job::Receive(vc, sdu) => self.deliver(vc, &sdu, now),
             Job::Manage(errand) => self.host.handle_input(HostInput::Managed(errand), now),
         }
         true
@@ -236,8 +252,8 @@ impl Station {
     fn withdraw(&mut self, vc: Vc) {
         self.processed.remove(&vc);
         let gone = self.intake.as_mut().map(|intake| intake.withdraw(vc));
-        for (_, pdu) in gone.iter().flatten() {
-            self.lost(Cause::Service(Discard::Closed), pdu);
+        for (_, sdu) in gone.iter().flatten() {
+            self.lost(Cause::Service(Discard::Closed), &sdu.pdu);
         }
         let gone = self.cpu.as_mut().map(|cpu| cpu.withdraw(vc));
         for job in gone.iter().flatten() {

@@ -5,12 +5,14 @@ use crate::atm::PathKey;
 use crate::inspect::words::Aal;
 use crate::inspect::{self, StateKind, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
+use crate::ip::books::packet_in;
 use crate::ip::neighbours::NeighbourCounters;
 use crate::signalling::CallInfo;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_proto::socket::PduCounts;
 use aerostat_proto::{ConnId, Instant};
+use aerostat_wire::ipv4::mark_congestion;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,6 +142,15 @@ impl Host {
             ServiceKind::Sockets if self.uses_atp(conn) => Encapsulation::Atp,
             ServiceKind::Sockets | ServiceKind::SocketLayer => Encapsulation::Native,
         })
+    }
+
+    /// An SDU whose cells met congestion, with CE in its IPv4 packet; `None` if it has no packet whose sender can hear of
+    /// it. Source: RFC 3168 §5; the mark of the last cell counts (TM 4.0 §5.6).
+    pub(super) fn with_congestion(&self, vc: Vc, sdu: &[u8]) -> Option<Vec<u8>> {
+        let packet = packet_in(sdu, self.encapsulation(vc)?)?;
+        let from = sdu.len() - packet.len();
+        let mut told = sdu.to_vec();
+        mark_congestion(told.get_mut(from..)?).then_some(told)
     }
 
     /// True if a program of the lab file uses ATP on this connection.

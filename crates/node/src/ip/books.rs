@@ -9,6 +9,7 @@ use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
 use super::router;
 use super::source_ports::SourcePorts;
 use crate::atm::{DropReason, Mark, SocketId};
+use crate::host::Encapsulation;
 use aerostat_proto::Instant;
 use aerostat_proto::discard::Discard;
 use aerostat_wire::llc::LlcSnap;
@@ -305,6 +306,18 @@ pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 3] {
     }
 }
 
+/// The IPv4 packet in an SDU that crosses the network so.
+pub(crate) fn packet_in(sdu: &[u8], over: Encapsulation) -> Option<&[u8]> {
+    match (over, LlcSnap::decode(sdu)) {
+        (Encapsulation::Native | Encapsulation::Atp, _) => None,
+        (_, Ok((LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet))) => Some(packet),
+        (Encapsulation::Lane, Ok((LlcSnap::LaneData { .. }, data))) => packet_in_lane(data),
+        (Encapsulation::Lane, _) => packet_in_lane(sdu),
+        (Encapsulation::ClassicalIp, Err(_)) => Some(sdu),
+        _ => None,
+    }
+}
+
 /// A frame of LAN emulation has two octets in front of it.
 fn packet_in_lane(data: &[u8]) -> Option<&[u8]> {
     data.get(2..).and_then(packet_in_frame)
@@ -487,5 +500,34 @@ mod tests {
         let index = FlowIndex::new(&[only, several.clone()], |_| true);
         assert_eq!(index.flow_of(&seen([40_005, 5008])), Some(FlowId(1)));
         assert_eq!(index.flow_of(&seen([40_004, 5008])), None);
+    }
+
+    #[test]
+    fn a_packet_is_found_by_its_encapsulation_and_not_in_what_programs_write() {
+        use Encapsulation::{Atp, ClassicalIp, Lane, Mpoa, Native};
+        let packet = [&[0x45, 0, 0, 20][..], &[7; 16]].concat();
+        let frame = [&[2; 12][..], &[8, 0], &packet].concat();
+        let lane = [&[0, 1][..], &frame].concat();
+        let llc = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &packet].concat();
+        let tagged = [
+            &[0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x4c, 1, 2, 3, 4][..],
+            &packet,
+        ]
+        .concat();
+        for (sdu, over) in [
+            (&lane, vec![Lane]),
+            (&llc, vec![ClassicalIp, Mpoa]),
+            (&tagged, vec![Mpoa]),
+            (&packet, vec![ClassicalIp]),
+        ] {
+            for over in over {
+                assert_eq!(packet_in(sdu, over), Some(&packet[..]), "{over:?}");
+            }
+            for over in [Native, Atp] {
+                assert_eq!(packet_in(sdu, over), None);
+            }
+        }
+        assert_eq!(packet_in(&packet, Lane), None);
+        assert_eq!(packet_in(&[0xff, 0, 1, 1], Lane), None);
     }
 }

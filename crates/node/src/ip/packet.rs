@@ -133,6 +133,13 @@ pub(super) fn begin(
     packet
 }
 
+/// Says that the sender of a packet can hear of congestion: ECT(0). Source: RFC 3168 §5.
+pub(super) fn set_capable(packet: &mut [u8]) {
+    if let Some(class) = packet.get_mut(ETHERNET_HEADER + 1) {
+        *class |= 2;
+    }
+}
+
 /// Checks an IPv4 header and its source address, and cuts padding off. Returns the destination if all checks pass.
 pub(super) fn check(frame: &mut Vec<u8>) -> Option<Ipv4Addr> {
     let packet = view(frame)?;

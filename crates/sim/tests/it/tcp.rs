@@ -1,5 +1,6 @@
 //! The lab with small TCP buffers beside its closed forms.
 
+use crate::losses::books;
 use aerostat_lab::report::RunReport;
 use aerostat_node::ip::apps::AppResult;
 use aerostat_sim::run::LabRun;
@@ -16,6 +17,58 @@ fn run() -> (aerostat_lab::Lab, RunReport) {
     running.run_to_end();
     let report = running.finish().expect("no captures");
     (lab, report)
+}
+
+/// One flow over a queue that marks from `efci` cells on, under LANE, Classical IP and a shortcut of MPOA.
+fn marked(over: &str, efci: u32, ecn: [bool; 2]) -> String {
+    let (services, ends) = match over {
+        "lane" => (
+            "lane: { on: s1, elans: { n: { subnet: 10.1.0.0/24 } } }",
+            ["n", "n"],
+        ),
+        "clip" => (
+            "clip: { n: { subnet: 10.1.0.0/24, server: b } }",
+            ["n", "n"],
+        ),
+        "mux" => (
+            "clip: { n: { subnet: 10.1.0.0/24, server: b } }\n\
+             pvcs: [{ from: a, vc: 0.100, to: b, mux: true }]",
+            ["n", "n"],
+        ),
+        _ => (
+            "mpoa: true\n\
+             lane: { on: s1, elans: { n: { subnet: 10.1.0.0/24 }, m: { subnet: 10.2.0.0/24 } } }\n\
+             routers: { r: { on: s2, elans: { n: 10.1.0.254, m: 10.2.0.254 } } }",
+            ["n", "m"],
+        ),
+    };
+    let far = if ends[1] == "n" { 1 } else { 2 };
+    format!(
+        "switches: {{ s1: {{}}, s2: {{}} }}\n\
+         links: [[s1, s2, {{ rate: 10Mbps, delay: 5ms, queues: {{ buffer: 1000, efci: {efci} }} }}]]\n\
+         {services}\n\
+         hosts:\n\
+         \x20 a: {{ on: s1, elan: {}, ip: 10.1.0.1, tcp: {{ congestion: reno, mss: 1400, ecn: {} }} }}\n\
+         \x20 b: {{ on: s2, elan: {}, ip: 10.{far}.0.2, tcp: {{ ecn: {} }} }}\n\
+         traffic: [{{ name: t, from: a, to: b, kind: tcp, start: 5s, duration: 8s }}]\n",
+        ends[0], ecn[0], ends[1], ecn[1],
+    )
+}
+
+#[test]
+fn marks_of_cells_reach_tcp_over_every_encapsulation_and_only_if_both_ends_want_them() {
+    for over in ["lane", "clip", "mux", "shortcut"] {
+        for (ecn, hears) in [
+            ([true, true], true),
+            ([true, false], false),
+            ([false, true], false),
+        ] {
+            let books = books(&marked(over, 250, ecn), 0);
+            let lost: u64 = books.lost.values().sum();
+            assert!(books.delivered > 1000, "{over}: {}", books.delivered);
+            assert_eq!(lost == 0, hears, "{over}, {ecn:?}: {:?}", books.lost);
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::atm::Pdu;
 use proptest::prelude::*;
 
 /// A TCP segment with these octets of payload, as an IPv4 packet.
@@ -78,7 +79,7 @@ fn config(order: Order, queue: usize) -> CpuConfig {
 }
 
 fn pdu(vc: u16) -> Job {
-    Job::Receive(Vc { vpi: 0, vci: vc }, Pdu::new(vec![0; 40]))
+    Job::Receive(Vc { vpi: 0, vci: vc }, Pdu::new(vec![0; 40]).into())
 }
 
 #[test]

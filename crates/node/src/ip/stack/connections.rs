@@ -18,7 +18,7 @@ use aerostat_proto::tcp::{
     Config, Counters, Event, Failure, Input, Output, Snapshot, State, Tcp, reset_for,
 };
 use aerostat_proto::{Deadlines, Duration, Instant, Machine};
-use aerostat_wire::ipv4::{Ipv4View, TCP};
+use aerostat_wire::ipv4::{CONGESTION_EXPERIENCED, Ipv4View, TCP};
 use aerostat_wire::tcp::{Flags, Segment, checksum_ok};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -304,7 +304,7 @@ impl Connections {
             Input::Segment {
                 segment: &segment,
                 data,
-                marked: false,
+                marked: packet.ecn() == CONGESTION_EXPERIENCED,
             },
             now,
         );
@@ -388,9 +388,18 @@ impl Connections {
                 continue;
             };
             while let Some(output) = connection.tcp.poll_output() {
-                if let Output::Segment { segment, data, .. } = output {
+                if let Output::Segment {
+                    segment,
+                    data,
+                    markable,
+                } = output
+                {
                     let (from, to) = (connection.ends.0.1, connection.ends.1.1);
-                    packets.push_back(packet_of(&segment, &data, from, to));
+                    let mut packet = packet_of(&segment, &data, from, to);
+                    if markable {
+                        packet::set_capable(&mut packet);
+                    }
+                    packets.push_back(packet);
                 }
             }
             let unknown = connection.owner.is_none() || connection.waits;
