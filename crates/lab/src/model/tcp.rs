@@ -6,7 +6,7 @@
 
 use super::{Flow, FlowKind, Lab, NodeId, NodeKind};
 use aerostat_node::ip::tcp::{
-    AckDelay, Floor, Growth, InitialWindow, Profile, ReceiveParams, TcpOptions,
+    AckDelay, AckPush, Floor, Growth, InitialWindow, Profile, ReceiveParams, Recovery, TcpOptions,
 };
 use aerostat_proto::parameters::{Octets, Parameters as _, Value};
 use aerostat_proto::{Duration, parameters};
@@ -275,6 +275,11 @@ impl Tcp {
         );
         set("sack", &mut params.sack, of.sack);
         set("ecn", &mut params.ecn, of.ecn);
+        // A host that is given selective acknowledgements also repairs by them; Tahoe sends all again whatever they say.
+        let repair = &mut params.congestion.recovery;
+        if self.has("sack") && of.sack && matches!(repair, Recovery::Reno | Recovery::NewReno) {
+            *repair = Recovery::Sack;
+        }
         if given("mss") {
             params.mss = of.mss;
         }
@@ -310,8 +315,9 @@ impl Tcp {
             _ => None,
         };
         if let Some(delay) = delay {
-            // The key says when a single segment is acknowledged, also at the start.
+            // The key says when a single segment is acknowledged, also at the start, and with PSH.
             receive.quick_acks = 0;
+            receive.ack_push = AckPush::Never;
             receive.ack_delay = delay;
         }
     }

@@ -4,6 +4,7 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::Optional as _;
 use crate::file::{HostFile, TcpFile};
 use crate::model::{ByKernel, Congestion, GivenKey, KEYS, Tcp, TcpParams};
+use aerostat_node::ip::tcp::Recovery;
 use aerostat_proto::parameters::Octets;
 
 /// The largest window without window scaling, octets, and one more: a buffer of 64 KiB never announces all of it.
@@ -62,15 +63,37 @@ fn contradictions(tcp: &Tcp, at: impl Fn(&str) -> Option<Span>, d: &mut Diagnost
         d.error(delay, "with 'ack_every: 1' no acknowledgement is delayed")
             .see(every, "each segment is acknowledged at once here");
     }
-    if let (false, Some(scaling)) = (tcp.params.window_scaling, at("window_scaling"))
-        && tcp.params.receive_buffer.0 > UNSCALED
-        && let Some(buffer) = at("receive_buffer").or(at("buffer"))
+    large_windows(tcp, &at, d);
+    if let Some(sack) = at("sack").filter(|_| tcp.params.sack)
+        && tcp.profile.params().congestion.recovery == Recovery::Tahoe
     {
-        d.error(
-            buffer,
-            "without window scaling a window has at most 65535 octets",
-        )
-        .see(scaling, "it is switched off here");
+        let text = format!(
+            "a sender with profile '{}' sends all again after a loss, whatever selective acknowledgements say",
+            tcp.profile
+        );
+        d.warning(sack, text)
+            .hint("other profiles repair by them; as a receiver the host gives them");
+    }
+}
+
+/// A receive buffer that no window of the host can offer.
+fn large_windows(tcp: &Tcp, at: impl Fn(&str) -> Option<Span>, d: &mut Diagnostics) {
+    let given = at("receive_buffer").or(at("buffer"));
+    let Some(buffer) = given.filter(|_| tcp.params.receive_buffer.0 > UNSCALED) else {
+        return;
+    };
+    let text = "without window scaling a window has at most 65535 octets";
+    match at("window_scaling") {
+        Some(scaling) if !tcp.params.window_scaling => {
+            d.error(buffer, text)
+                .see(scaling, "it is switched off here");
+        }
+        None if !tcp.profile.params().window_scaling => {
+            let profile = format!("profile '{}' has none", tcp.profile);
+            d.warning(buffer, format!("{text}, and {profile}"))
+                .hint("'window_scaling: true' at both hosts of a connection");
+        }
+        _ => {}
     }
 }
 
@@ -140,7 +163,9 @@ pub(super) fn fits(tcp: &Tcp, host: &HostFile, mtu: u16, d: &mut Diagnostics) {
 mod tests {
     use crate::model::{NodeKind, Tcp};
     use crate::resolve::tests::{SMALL, told};
-    use aerostat_node::ip::tcp::{AckDelay, Floor, Growth, InitialWindow, Profile, TcpOptions};
+    use aerostat_node::ip::tcp::{
+        AckDelay, AckPush, Floor, Growth, InitialWindow, Profile, Recovery, TcpOptions,
+    };
     use aerostat_proto::Duration;
 
     /// Findings about a host with this section; errors stop at the first line.
@@ -190,8 +215,15 @@ mod tests {
         let mut expected = usual;
         expected.params.receive.ack_delay = AckDelay::Never;
         expected.params.receive.quick_acks = 0;
+        expected.params.receive.ack_push = AckPush::Never;
         expected.params.receive.ack_every = 1;
         assert_eq!(tcp("ack_every: 1").options(), expected);
+        let repair = |text| tcp(text).options().params.congestion.recovery;
+        assert_eq!(repair("profile: irix-5"), Recovery::Reno);
+        assert_eq!(repair("profile: irix-5, sack: true"), Recovery::Sack);
+        assert_eq!(repair("profile: newreno, sack: true"), Recovery::Sack);
+        assert_eq!(repair("profile: tahoe, sack: true"), Recovery::Tahoe);
+        assert_eq!(repair("sack: true"), Recovery::Rack);
         for (section, name) in [
             ("", "linux cubic"),
             ("congestion: reno", "linux reno"),
@@ -269,6 +301,14 @@ mod tests {
                 "window_scaling: false, buffer: 128KiB",
                 "at most 65535 octets",
             ),
+            (
+                "profile: newreno, receive_buffer: 128KiB",
+                "at most 65535 octets, and profile 'newreno' has none",
+            ),
+            (
+                "profile: tahoe, sack: true",
+                "sends all again after a loss, whatever",
+            ),
             ("buffer: 1KiB", "buffer is 2KiB to 64MiB"),
             ("send_buffer: 65MiB", "send_buffer is 2KiB to 64MiB"),
             ("mss: 63", "mss is 64 to 65481"),
@@ -281,7 +321,14 @@ mod tests {
             let text = said(section, "");
             assert!(text.contains(says), "{section}: {text}");
         }
-        assert_eq!(said("window_scaling: false, buffer: 64KiB", ""), "");
+        for section in [
+            "window_scaling: false, buffer: 64KiB",
+            "profile: newreno, send_buffer: 128KiB",
+            "profile: newreno, buffer: 128KiB, window_scaling: true",
+            "profile: tahoe, sack: false",
+        ] {
+            assert_eq!(said(section, ""), "", "{section}");
+        }
     }
 
     #[test]

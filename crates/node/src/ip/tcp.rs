@@ -5,7 +5,7 @@
 
 use aerostat_proto::Duration;
 pub use aerostat_proto::tcp::params::{
-    AckDelay, Floor, Growth, InitialWindow, Nagle, Params, ReceiveParams,
+    AckDelay, AckPush, Floor, Growth, InitialWindow, Nagle, Params, ReceiveParams, Recovery,
 };
 pub use aerostat_proto::tcp::{Counters, Profile, Snapshot, State};
 

@@ -70,8 +70,12 @@ impl AckPolicy {
         self.update();
         true
     }
-    /// The window grows with the segment that arrives now: it is acknowledged at once.
+    /// The window grows with the segment that arrives now: it is acknowledged at once, by a host that does so at the
+    /// start.
     pub(super) fn quicken(&mut self) {
+        if self.params.quick_acks == 0 {
+            return;
+        }
         let quick = self.quick.get_or_insert(self.params.quick_acks);
         *quick = (*quick).max(1);
     }

@@ -146,7 +146,8 @@ impl Tcp {
             self.stamps.taken = self.now;
         }
         self.tx.stamped = self.stamps.agreed;
-        self.tx.sack = params.sack && options.sack_permitted;
+        self.sack = params.sack && options.sack_permitted;
+        self.tx.sack = self.sack && params.congestion.recovery.uses_blocks();
         if let (true, Some(shift)) = (params.window_scaling, options.window_scale) {
             self.scaled = true;
             self.rx.scale = params.scale();

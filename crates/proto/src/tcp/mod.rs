@@ -279,6 +279,8 @@ pub struct Tcp {
     clock: StampClock,
     stamps: Stamps,
     ecn: Ecn,
+    /// Both ends have selective acknowledgements.
+    sack: bool,
     /// Both ends scale their windows.
     scaled: bool,
     /// The end was listening.
@@ -321,6 +323,7 @@ impl Tcp {
             clock,
             stamps: Stamps::default(),
             ecn: Ecn::default(),
+            sack: false,
             scaled: false,
             passive: false,
             left: false,
@@ -517,7 +520,7 @@ impl Tcp {
         if self.ecn.echo {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        if self.tx.sack {
+        if self.sack {
             let most = if self.stamps.agreed { 3 } else { 4 };
             segment.options.sack = self.rx.blocks(most);
         }
@@ -544,7 +547,7 @@ impl Tcp {
         let window = self.rx.offer(false);
         segment.window = window;
         segment.options.mss = Some(params.mss);
-        segment.options.sack_permitted = if answer { self.tx.sack } else { params.sack };
+        segment.options.sack_permitted = if answer { self.sack } else { params.sack };
         let scales = if answer {
             self.scaled
         } else {

@@ -219,6 +219,15 @@ pub enum Recovery {
     Rack,
 }
 
+impl Recovery {
+    /// True if the sender uses the blocks of selective acknowledgements. Other senders ignore them: what a block names
+    /// would count twice for them, by the block and by its duplicate ACK.
+    #[must_use]
+    pub const fn uses_blocks(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
+    }
+}
+
 /// How the window grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {

@@ -503,8 +503,7 @@ impl Sender {
         now: Instant,
         counters: &mut Counters,
     ) {
-        let blocks =
-            self.sack && matches!(self.congestion.recovery, Recovery::Sack | Recovery::Rack);
+        let blocks = self.sack;
         let ends = acked.octets > 0
             && (self.una >= self.repair.recover || self.congestion.recovery == Recovery::Reno);
         if ends {
@@ -558,8 +557,7 @@ impl Sender {
 
     /// True if duplicate ACKs stand in for blocks that the peer does not give.
     const fn counts_duplicates(&self) -> bool {
-        let blocks = matches!(self.congestion.recovery, Recovery::Sack | Recovery::Rack);
-        blocks && !self.sack && self.congestion.prr
+        self.congestion.recovery.uses_blocks() && !self.sack && self.congestion.prr
     }
     /// Notes segments that have arrived behind the hole as duplicate ACKs tell; the hole itself has not.
     fn note_duplicates(&mut self, count: u64) {
@@ -598,8 +596,7 @@ impl Sender {
 
     /// The window in recovery, by what has arrived. Source: RFC 6937 §3.
     fn reduce_proportionally(&mut self, delivered: u64) {
-        let uses = matches!(self.congestion.recovery, Recovery::Sack | Recovery::Rack);
-        if !self.congestion.prr || !uses {
+        if !self.congestion.prr || !self.congestion.recovery.uses_blocks() {
             return;
         }
         let (pipe, threshold, mss) = (self.pipe(), self.cwnd.threshold, self.mss);

@@ -77,7 +77,7 @@ pub(super) struct Sender {
     pub(super) scale: u8,
     /// Octets of data in a full segment.
     pub(super) mss: u64,
-    /// The peer takes and gives selective acknowledgements.
+    /// The peer gives selective acknowledgements, and the recovery uses them.
     pub(super) sack: bool,
     pub(super) board: Scoreboard,
     pub(super) estimator: Estimator,

@@ -127,7 +127,7 @@ impl Tcp {
             ranges: self.rx.ranges(),
             steps: self.tx.board.steps(),
             timestamps: self.stamps.agreed,
-            sack: self.tx.sack,
+            sack: self.sack,
             scales: (self.rx.scale, self.tx.scale),
         }
     }

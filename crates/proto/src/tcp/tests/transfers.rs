@@ -307,6 +307,26 @@ fn recoveries_repair_as_their_standards_say() {
     );
 }
 
+/// Blocks mean nothing to a sender that repairs without them: it sends the same at the same times.
+#[test]
+fn a_recovery_without_blocks_ignores_them() {
+    for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno] {
+        let run = |sack| {
+            let mut params = Profile::NewReno.params();
+            (params.congestion.recovery, params.sack) = (recovery, sack);
+            (params.timestamps, params.receive.ack_every) = (false, 1);
+            let mut both = [0, 1].map(|_| Link::new(Some(10e6), MS(20)));
+            both[0].judge = lose(&[30, 60, 62, 64, 150]);
+            let mut pair = Pair::new([params; 2], [600_000, 0], both);
+            pair.finish(far());
+            (*pair.ends[0].counters(), pair.ends[1].snapshot().sack)
+        };
+        let ((without, _), (with, agreed)) = (run(false), run(true));
+        assert_eq!(with, without, "{recovery:?}");
+        assert!(agreed);
+    }
+}
+
 /// A tail that is lost is repaired by a probe after two round trips, not by the timer of 200 ms and more.
 #[test]
 fn the_tail_is_probed() {
