@@ -59,7 +59,7 @@ pub struct RunReport {
 pub type NodeState = (String, Vec<(StateKind, Vec<Table>)>);
 
 /// Kinds of state that the report shows of each node.
-pub const SHOWN: [StateKind; 16] = [
+pub const SHOWN: [StateKind; 17] = [
     StateKind::Port,
     StateKind::Call,
     StateKind::Saal,
@@ -73,6 +73,7 @@ pub const SHOWN: [StateKind; 16] = [
     StateKind::Clip,
     StateKind::Nhrp,
     StateKind::Sockets,
+    StateKind::Tcp,
     StateKind::Bridge,
     StateKind::Cpu,
     StateKind::Queue,

@@ -246,7 +246,7 @@ impl Host {
             StateKind::Saal => tables.extend(self.saal_tables()),
             StateKind::Route => tables.extend(self.next_hops().map(Table::of)),
             StateKind::Arp => tables.extend(self.arp_tables(now)),
-            StateKind::Tcp => tables.extend(self.tcp_table()),
+            StateKind::Tcp => tables.extend(self.tcp_tables()),
             StateKind::Bridge => {
                 tables.extend((self.segment.iter()).flat_map(|segment| segment.tables(now)))
             }
@@ -411,16 +411,28 @@ impl Host {
     }
 
     /// The TCP connections of an embedded host, and of those on its segment.
-    fn tcp_table(&self) -> Option<Table> {
+    fn tcp_tables(&self) -> Vec<Table> {
         let own = match &self.ip {
             Ip::Stack(stack) => Some(&**stack),
             Ip::Router(_) | Ip::KernelRouter(_) | Ip::None | Ip::Kernel => None,
         };
         let segment = self.segment.iter().flat_map(|segment| segment.hosts());
         let stacks = own.into_iter().chain(segment.map(|host| &*host.stack));
-        let rows = stacks.flat_map(|stack| stack.connections());
+        let stacks: Vec<_> = stacks.collect();
+        let rows = stacks.iter().flat_map(|stack| stack.connections());
         let rows: Vec<_> = rows.map(|view| host::TcpConnection::of(&view)).collect();
-        (own.is_some() || !rows.is_empty()).then(|| Table::of(rows))
+        if own.is_none() && rows.is_empty() {
+            return Vec::new();
+        }
+        let mut counters = Vec::new();
+        for (name, value) in stacks.iter().flat_map(|stack| stack.tcp_counters()) {
+            match counters.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += value,
+                None if value > 0 => counters.push((name, value)),
+                None => {}
+            }
+        }
+        vec![Table::of(rows), Table::counters(&counters::TCP, counters)]
     }
 
     /// The neighbours on every interface, and those of the embedded hosts on the segment; empty if a kernel has the

@@ -73,6 +73,9 @@ counter_tables! {
     NHRP = "nhrp.counters",
     /// One row for each counter of the service of a host for programs of the machine that is not zero.
     SOCKETS = "sockets.counters",
+    /// One row for each counter of an embedded host's TCP that is not zero: of all its connections together, those that
+    /// have ended included, and of the host.
+    TCP = "tcp.counters",
 }
 
 /// Counters of a service, and after them those of its daemon or of its daemon's seat, whose names begin with `daemon_`.

@@ -7,10 +7,30 @@ use crate::atm::PathView;
 use crate::atm::nic::NicVcView;
 use crate::ip::neighbours::NeighbourView;
 use crate::ip::stack::ConnectionView;
+use crate::ip::tcp::Snapshot;
 use crate::signalling::{CallInfo, Phase};
 use aerostat_proto::Instant;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use std::net::Ipv4Addr;
+
+/// The options of TCP that both ends have agreed upon.
+fn options(seen: &Snapshot) -> String {
+    let all = [
+        ("scaling", seen.scaled),
+        ("timestamps", seen.timestamps),
+        ("sack", seen.sack),
+        ("ecn", seen.ecn),
+    ];
+    let agreed: Vec<_> = all
+        .iter()
+        .filter_map(|(name, on)| on.then_some(*name))
+        .collect();
+    agreed.join(" ")
+}
+
+fn seconds(at: Instant) -> f64 {
+    at.as_nanos() as f64 / 1e9
+}
 
 crate::rows! {
     /// Tables about end systems.
@@ -140,7 +160,7 @@ crate::rows! {
         pub heard_s: Option<u64> = seen.heard.map(|heard| now.since(heard).as_secs()),
     }
 
-    /// One row for each TCP connection of an embedded host.
+    /// One row for each TCP connection of an embedded host. The last 1024 that have ended are kept, and stand first.
     pub struct TcpConnection: "tcp.connections" for (seen: &ConnectionView) {
         /// Own address and port.
         pub local: String = format!("{}:{}", seen.local.1, seen.local.0),
@@ -150,12 +170,22 @@ crate::rows! {
         pub state: String = seen.snapshot.state.to_string(),
         /// State of loss recovery: `open`, `recovery` after a loss that acknowledgements told of, `loss` after a timer.
         pub recovery: Name = seen.snapshot.phase.name().into(),
+        /// When it began, seconds.
+        pub since_s: f64 as Detail(16) = seconds(seen.since),
+        /// When it ended, seconds; empty if it has not.
+        pub ended_s: Option<f64> as Detail(15) = seen.ended.map(seconds),
+        /// Why it failed: `refused` and `reset` by the peer, `timeout` without an answer; empty if it has not.
+        pub failure: Option<Name> as Detail(14) = seen.failure.map(|failure| failure.name().into()),
+        /// Options that both ends have agreed upon: `scaling`, `timestamps`, `sack`, `ecn`.
+        pub options: String as Detail(13) = options(&seen.snapshot),
         /// Congestion window, octets.
         pub window_octets: u64 = seen.snapshot.window,
         /// Slow-start threshold, octets; empty before the first loss.
         pub threshold_octets: Option<u64> = seen.snapshot.threshold,
         /// Octets under way.
         pub flight_octets: u64 = seen.snapshot.flight,
+        /// Octets that the program has written and that are not acknowledged.
+        pub send_queue_octets: usize as Detail(12) = seen.snapshot.send_buffer.0,
         /// Window that the peer offers, octets.
         pub peer_window_octets: u64 = seen.snapshot.peer_window,
         /// Octets of data in a full segment.
@@ -170,6 +200,18 @@ crate::rows! {
         pub retransmissions: u64 = seen.counters.retransmissions,
         /// Expired timers.
         pub timeouts: u64 = seen.counters.timeouts,
+        /// Losses that acknowledgements have told of.
+        pub fast_recoveries: u64 as Detail(9) = seen.counters.fast_recoveries,
+        /// Reductions of the window for congestion marks.
+        pub mark_reductions: u64 as Detail(3) = seen.counters.mark_reductions,
+        /// Probes of a window of the peer that was zero.
+        pub window_probes: u64 as Detail(4) = seen.counters.window_probes,
+        /// Times that the congestion window held new data back.
+        pub window_limited: u64 as Detail(10) = seen.counters.window_limited,
+        /// Octets of data that were received in order.
+        pub octets_received: u64 as Detail(11) = seen.counters.octets_received,
+        /// Segments received behind a hole.
+        pub out_of_order: u64 as Detail(6) = seen.counters.out_of_order,
     }
 
     /// One row for each neighbour that a router has resolved.

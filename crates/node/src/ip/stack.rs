@@ -341,15 +341,15 @@ impl Stack {
         }
     }
 
-    /// The connections of TCP, the oldest first.
+    /// The connections of TCP: those that have ended, then the others, the oldest first.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionView> {
         self.tcp.views()
     }
 
-    /// The counters of TCP besides those of its connections.
+    /// The counters of TCP: those of all connections together, ended ones included, and those of the host.
     #[must_use]
-    pub const fn tcp_counters(&self) -> TcpCounters {
-        self.tcp.counters
+    pub fn tcp_counters(&self) -> Vec<aerostat_proto::counters::CounterRow> {
+        self.tcp.counter_rows()
     }
 
     fn command(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
@@ -478,7 +478,7 @@ impl Stack {
         for _ in 0..ROUNDS + self.writes {
             self.tcp.timeout(now);
             self.run_apps(now);
-            self.tcp.segments(&mut self.sent);
+            self.tcp.segments(&mut self.sent, now);
             let looped = self.take_packets(now);
             self.take_frames();
             if !looped && self.again.is_empty() && self.tcp.is_settled() {
@@ -657,7 +657,9 @@ fn hardware_ident(config: &StackConfig) -> u16 {
 fn possible<'a>(packet: &'a [u8], own: &StackConfig) -> Option<Ipv4View<'a>> {
     let packet = Ipv4View::new(packet)?;
     let source = packet.source();
-    let other = is_unicast(source) && own.interfaces().all(|itf| itf.address != source);
+    let other = is_unicast(source)
+        && !is_broadcast(source, own)
+        && own.interfaces().all(|itf| itf.address != source);
     other.then_some(packet)
 }
 

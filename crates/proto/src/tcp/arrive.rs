@@ -407,8 +407,11 @@ impl Tcp {
             let opened = window > tx.window;
             tx.window = window;
             tx.most_window = tx.most_window.max(window);
+            if window == 0 {
+                // The peer lives, also if it has taken a window back. Source: RFC 9293 §3.8.6.1.
+                tx.expired = 0;
+            }
             if tx.timers.runs(SendTimer::Persist) {
-                // The peer lives.
                 tx.expired = 0;
                 if opened {
                     tx.timers.stop(SendTimer::Persist);

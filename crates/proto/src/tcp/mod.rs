@@ -209,6 +209,18 @@ pub enum Failure {
     TimedOut,
 }
 
+impl Failure {
+    /// A word for tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Reset => "reset",
+            Self::TimedOut => "timeout",
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -459,7 +471,10 @@ impl Tcp {
         self.left = true;
         if self.rx.unread() > 0 {
             self.abort();
-        } else if self.state == State::FinWait2 {
+            return Ok(());
+        }
+        self.rx.release();
+        if self.state == State::FinWait2 {
             self.wait_for_fin();
         }
         Ok(())

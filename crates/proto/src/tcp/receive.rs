@@ -407,6 +407,9 @@ impl Receiver {
         let read = [parts.0.unwrap_or_default(), parts.1.unwrap_or_default()].concat();
         self.octets.drain(..count);
         self.read += count as u64;
+        if self.is_finished() && self.octets.is_empty() {
+            self.release();
+        }
         while let Some((end, charge)) = self.charges.front()
             && *end <= self.read
         {
@@ -418,6 +421,17 @@ impl Receiver {
             self.after_read();
         }
         read
+    }
+
+    /// Octets of memory of the buffer.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.octets.capacity()
+    }
+
+    /// Nothing will be read any more: the buffer's memory is free.
+    pub(super) fn release(&mut self) {
+        self.octets = VecDeque::new();
     }
 
     /// Reading has moved the window: the peer may have to know. The peer does not wait for it after its FIN.

@@ -103,6 +103,10 @@ pub struct Snapshot {
     pub timestamps: bool,
     /// Selective acknowledgements are in use.
     pub sack: bool,
+    /// Windows are scaled.
+    pub scaled: bool,
+    /// Congestion marks are in use.
+    pub ecn: bool,
     /// Shift of the windows that are sent, and of those that arrive.
     pub scales: (u8, u8),
 }
@@ -128,6 +132,8 @@ impl Tcp {
             steps: self.tx.board.steps(),
             timestamps: self.stamps.agreed,
             sack: self.sack,
+            scaled: self.scaled,
+            ecn: self.ecn.agreed,
             scales: (self.rx.scale, self.tx.scale),
         }
     }

@@ -6,14 +6,17 @@
 //! **The loop.** An input makes a connection *touched*, and its events wake its program. The program runs before the
 //! connection is asked for segments: so an acknowledgement offers the window after the program has read.
 //!
-//! **Bounds.** A port serves [`MAX_CONNECTIONS`] at a time, handshakes included; a further SYN is refused. Of
-//! connections that no program has any more, [`MAX_ORPHANS`] are kept, and the oldest gives way.
+//! **Bounds.** A port serves [`MAX_CONNECTIONS`] at a time, handshakes included; for a further SYN the oldest handshake
+//! gives way, and without one the SYN is refused. Of connections that no program has any more, [`MAX_ORPHANS`] are kept
+//! with [`MAX_ORPHAN_OCTETS`] of data in all, and the oldest gives way. Of connections that
+//! have ended, the figures of the last [`MAX_ENDED`] are kept; [`TcpCounters::forgotten`] counts the others.
 
 use crate::ip::apps::AppId;
 use crate::ip::packet;
 use crate::ip::random;
 use crate::ip::stack::StackConfig;
 use crate::ip::tcp::TcpOptions;
+use aerostat_proto::counters::CounterRow;
 use aerostat_proto::tcp::{
     Config, Counters, Event, Failure, Input, Output, Snapshot, State, Tcp, reset_for,
 };
@@ -27,6 +30,10 @@ use std::net::Ipv4Addr;
 pub const MAX_CONNECTIONS: usize = 32;
 /// Limit of connections that no program has any more, most of them in TIME-WAIT.
 pub const MAX_ORPHANS: usize = 4096;
+/// Limit of data of these connections that is not acknowledged, octets.
+const MAX_ORPHAN_OCTETS: usize = 64 << 20;
+/// Limit of ended connections whose figures are kept.
+const MAX_ENDED: usize = 1024;
 /// Time to live of segments (RFC 1700).
 const TIME_TO_LIVE: u8 = 64;
 /// The ticks of hosts have phases below this, which the ticks of all profiles divide.
@@ -49,6 +56,23 @@ struct Connection {
     /// The owner has not heard of it.
     waits: bool,
     failure: Option<Failure>,
+    /// When it was made.
+    since: Instant,
+}
+
+impl Connection {
+    /// The connection as others see it; `ended`: when it ended, if it has.
+    fn view(&self, ended: Option<Instant>) -> ConnectionView {
+        ConnectionView {
+            local: self.ends.0,
+            remote: self.ends.1,
+            snapshot: self.tcp.snapshot(),
+            counters: *self.tcp.counters(),
+            failure: self.failure,
+            since: self.since,
+            ended,
+        }
+    }
 }
 
 /// A program that listens on a port.
@@ -59,15 +83,21 @@ struct Listening {
     accepted: VecDeque<ConnectionId>,
 }
 
-/// Counters of TCP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpCounters {
-    /// Segments dropped: damaged.
-    pub damaged: u64,
-    /// Segments of no connection, and SYNs for which a port has no room; most are answered by a reset.
-    pub strangers: u64,
-    /// Connections without a program that gave way.
-    pub orphans_dropped: u64,
+aerostat_proto::counters! {
+    /// Counters of TCP.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct TcpCounters {
+        /// Segments dropped: damaged.
+        pub damaged: u64,
+        /// Segments of no connection, and SYNs for which a port has no room; most are answered by a reset.
+        pub strangers: u64,
+        /// Handshakes that gave way, because their port was full.
+        pub handshakes_dropped: u64,
+        /// Connections without a program that gave way.
+        pub orphans_dropped: u64,
+        /// Ended connections whose figures are not kept any more.
+        pub forgotten: u64,
+    }
 }
 
 /// A connection as others see it.
@@ -81,6 +111,12 @@ pub struct ConnectionView {
     pub snapshot: Snapshot,
     /// Counters of the connection.
     pub counters: Counters,
+    /// Why it has failed, if it has.
+    pub failure: Option<Failure>,
+    /// When it was made.
+    pub since: Instant,
+    /// When it ended, if it has.
+    pub ended: Option<Instant>,
 }
 
 /// The connections of a host.
@@ -90,7 +126,11 @@ pub(in crate::ip) struct Connections {
     phase: Duration,
     all: BTreeMap<ConnectionId, Connection>,
     by_ends: BTreeMap<Ends, ConnectionId>,
-    orphans: BTreeSet<ConnectionId>,
+    /// Connections that no program has any more, with the data that was not acknowledged when their program left.
+    orphans: BTreeMap<ConnectionId, usize>,
+    orphan_octets: usize,
+    /// Connections that programs had and that have ended, in the order of their ends.
+    ended: VecDeque<ConnectionView>,
     /// The programs of each port in the order in which they have opened it: the first one gets the connections.
     listening: BTreeMap<u16, Vec<Listening>>,
     deadlines: Deadlines<ConnectionId>,
@@ -98,6 +138,8 @@ pub(in crate::ip) struct Connections {
     woken: BTreeSet<AppId>,
     opened: u64,
     pub(super) counters: TcpCounters,
+    /// Counters of all connections that have ended.
+    past: Counters,
 }
 
 impl Connections {
@@ -110,24 +152,32 @@ impl Connections {
             phase: Duration::from_micros(phase),
             all: BTreeMap::new(),
             by_ends: BTreeMap::new(),
-            orphans: BTreeSet::new(),
+            orphans: BTreeMap::new(),
+            orphan_octets: 0,
+            ended: VecDeque::new(),
             listening: BTreeMap::new(),
             deadlines: Deadlines::default(),
             touched: BTreeSet::new(),
             woken: BTreeSet::new(),
             opened: 0,
             counters: TcpCounters::default(),
+            past: Counters::default(),
         }
     }
 
-    /// All connections, the oldest first.
+    /// All connections: those that have ended, then the others, the oldest first.
     pub(super) fn views(&self) -> impl Iterator<Item = ConnectionView> {
-        self.all.values().map(|connection| ConnectionView {
-            local: connection.ends.0,
-            remote: connection.ends.1,
-            snapshot: connection.tcp.snapshot(),
-            counters: *connection.tcp.counters(),
-        })
+        let open = self.all.values().map(|connection| connection.view(None));
+        self.ended.iter().copied().chain(open)
+    }
+
+    /// The counters of all connections together, and of TCP besides.
+    pub(super) fn counter_rows(&self) -> Vec<CounterRow> {
+        let mut sum = self.past;
+        for connection in self.all.values() {
+            sum.add(connection.tcp.counters());
+        }
+        [sum.rows(), self.counters.rows()].concat()
     }
 
     /// True if the segment in a packet belongs to a connection.
@@ -146,8 +196,8 @@ impl Connections {
     ) -> Option<ConnectionId> {
         if let Some(known) = self.by_ends.get(&ends).copied() {
             // What no program has any more gives way to a new connection.
-            self.orphans.contains(&known).then_some(())?;
-            self.remove(known);
+            self.orphans.contains_key(&known).then_some(())?;
+            self.remove(known, now);
         }
         let id = ConnectionId(self.opened);
         self.opened += 1;
@@ -167,6 +217,7 @@ impl Connections {
             passive,
             waits: passive,
             failure: None,
+            since: now,
         };
         self.all.insert(id, connection);
         self.by_ends.insert(ends, id);
@@ -174,11 +225,19 @@ impl Connections {
         Some(id)
     }
 
-    fn remove(&mut self, id: ConnectionId) {
+    fn remove(&mut self, id: ConnectionId, now: Instant) {
         if let Some(connection) = self.all.remove(&id) {
             self.by_ends.remove(&connection.ends);
+            self.past.add(connection.tcp.counters());
+            if !connection.waits {
+                self.ended.push_back(connection.view(Some(now)));
+            }
+            if self.ended.len() > MAX_ENDED {
+                self.ended.pop_front();
+                self.counters.forgotten += 1;
+            }
         }
-        self.orphans.remove(&id);
+        self.orphan_octets -= self.orphans.remove(&id).unwrap_or(0);
         self.deadlines.set(id, None);
         self.touched.remove(&id);
     }
@@ -265,13 +324,15 @@ impl Connections {
         connection.owner = None;
         // A connection that has ended already takes nothing any more.
         let _ = connection.tcp.handle_input(how, now);
+        let octets = connection.tcp.unacknowledged();
         self.touched.insert(id);
-        self.orphans.insert(id);
-        if self.orphans.len() > MAX_ORPHANS
-            && let Some(oldest) = self.orphans.first().copied()
+        self.orphan_octets += octets;
+        self.orphans.insert(id, octets);
+        while (self.orphans.len() > MAX_ORPHANS || self.orphan_octets > MAX_ORPHAN_OCTETS)
+            && let Some((oldest, _)) = self.orphans.first_key_value()
         {
             self.counters.orphans_dropped += 1;
-            self.remove(oldest);
+            self.remove(*oldest, now);
         }
     }
 
@@ -310,7 +371,7 @@ impl Connections {
         );
         if connection.tcp.state() == State::Listen {
             // The peer has taken its SYN back.
-            self.remove(id);
+            self.remove(id, now);
             return None;
         }
         self.look(id, Some(before));
@@ -330,9 +391,19 @@ impl Connections {
             && !segment.flags.has(Flags::RST);
         let program = self.listening.get(&ends.0.0).filter(|_| opens)?.first()?;
         let (app, nagle) = (program.app, program.nagle);
-        let served = |of: &&Connection| of.passive && of.owner == Some(app);
-        let count = self.all.values().filter(served).count();
-        (count < MAX_CONNECTIONS).then_some(())?;
+        // Connections of a port stand together.
+        let first = (ends.0, (0, Ipv4Addr::UNSPECIFIED));
+        let of_port = self.by_ends.range(first..).map(|(of, id)| (of.0, *id));
+        let of_port = of_port.take_while(|(own, _)| *own == ends.0);
+        let served = of_port.filter_map(|(_, id)| Some((id, self.all.get(&id)?)));
+        let served = served.filter(|(_, of)| of.passive && of.owner == Some(app));
+        let served: Vec<_> = served.map(|(id, of)| (id, of.waits)).collect();
+        if served.len() >= MAX_CONNECTIONS {
+            let begun = served.iter().filter_map(|(id, waits)| waits.then_some(*id));
+            let oldest = begun.min()?;
+            self.counters.handshakes_dropped += 1;
+            self.remove(oldest, now);
+        }
         self.add(ends, (app, nagle, mtu), Input::Listen, now)
     }
 
@@ -380,7 +451,7 @@ impl Connections {
     }
 
     /// Takes the segments of all connections that have changed.
-    pub(super) fn segments(&mut self, packets: &mut VecDeque<Vec<u8>>) {
+    pub(super) fn segments(&mut self, packets: &mut VecDeque<Vec<u8>>, now: Instant) {
         for id in std::mem::take(&mut self.touched) {
             self.look(id, None);
             self.touched.remove(&id);
@@ -404,7 +475,7 @@ impl Connections {
             }
             let unknown = connection.owner.is_none() || connection.waits;
             if connection.tcp.state() == State::Closed && unknown {
-                self.remove(id);
+                self.remove(id, now);
             } else {
                 self.deadlines.set(id, connection.tcp.poll_timeout());
             }
@@ -504,3 +575,6 @@ fn packet_of(segment: &Segment, data: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Ve
     segment.encode(data, from, to, &mut packet);
     packet
 }
+
+#[cfg(test)]
+mod tests;

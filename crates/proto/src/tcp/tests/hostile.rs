@@ -386,3 +386,66 @@ fn an_end_without_a_program_answers_data_by_a_reset() {
     assert!(resets && !outputs.contains(&Output::Event(Event::Readable)));
     assert_eq!(peer.end.state(), State::Closed);
 }
+
+/// A peer may take its window back, as long as it answers. Source: RFC 9293 §3.8.6.1.
+#[test]
+fn a_window_that_is_taken_back_ends_no_connection_whose_peer_answers() {
+    for profile in Profile::ALL {
+        let mut peer = Peer::connected(profile, 1460);
+        let written = peer.end.handle_input(Input::Write(&[7; 1460]), peer.now);
+        written.expect("room");
+        settle(&mut peer.end, peer.now);
+        let mut zero = peer.segment(1, 1);
+        zero.window = 0;
+        for _ in 0..100 {
+            peer.send(&zero, &[]);
+            peer.now = peer.end.poll_timeout().expect("a timer");
+            peer.end.handle_timeout(peer.now);
+            settle(&mut peer.end, peer.now);
+            assert_eq!(
+                peer.end.state(),
+                State::Established,
+                "{profile} {}",
+                peer.now
+            );
+        }
+        // One that does not answer is given up in the end.
+        for _ in 0..100 {
+            let Some(at) = peer.end.poll_timeout() else {
+                break;
+            };
+            peer.now = at;
+            peer.end.handle_timeout(peer.now);
+            settle(&mut peer.end, peer.now);
+        }
+        assert_eq!(peer.end.state(), State::Closed, "{profile}");
+    }
+}
+
+/// A connection that waits for its last acknowledgement has no receive buffer.
+#[test]
+fn what_was_read_and_is_over_takes_no_memory() {
+    for leaves in [false, true] {
+        let mut peer = Peer::connected(Profile::Linux, 1460);
+        // A hole in front makes the end keep what follows.
+        for piece in (1..40).rev() {
+            let segment = peer.segment(1 + piece * 1000, 1);
+            peer.send(&segment, &[7; 1000]);
+        }
+        let first = peer.segment(1, 1);
+        peer.send(&first, &[7; 1000]);
+        let now = peer.now;
+        assert!(peer.end.rx.memory() >= 40_000);
+        assert_eq!(peer.end.read(usize::MAX, now).len(), 40_000);
+        if leaves {
+            peer.end.handle_input(Input::Leave, now).expect("leaves");
+            assert_eq!(peer.end.rx.memory(), 0);
+            continue;
+        }
+        let mut last = peer.segment(40_001, 1);
+        last.flags = last.flags.with(Flags::FIN);
+        peer.send(&last, &[7; 10]);
+        assert_eq!(peer.end.read(usize::MAX, peer.now).len(), 10);
+        assert_eq!(peer.end.rx.memory(), 0);
+    }
+}
