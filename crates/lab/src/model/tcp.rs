@@ -36,7 +36,8 @@ parameters! {
         window_scaling: bool = true, false..=true;
         /// Selective acknowledgements, if both hosts want them.
         sack: bool = true, false..=true;
-        /// Congestion is told by marks instead of losses, if both hosts want it (ECN): cells with EFCI mark their packet.
+        /// Congestion is told by marks instead of losses, if both hosts want it (ECN): cells with EFCI mark their
+        /// packet.
         ecn: bool = false, false..=true;
         /// Congestion window at the start, segments.
         initial_window: u8 = 10, 1..=255;
@@ -275,7 +276,8 @@ impl Tcp {
         );
         set("sack", &mut params.sack, of.sack);
         set("ecn", &mut params.ecn, of.ecn);
-        // A host that is given selective acknowledgements also repairs by them; Tahoe sends all again whatever they say.
+        // A host that is given selective acknowledgements also repairs by them; Tahoe sends all again whatever they
+        // say.
         let repair = &mut params.congestion.recovery;
         if self.has("sack") && of.sack && matches!(repair, Recovery::Reno | Recovery::NewReno) {
             *repair = Recovery::Sack;
@@ -326,14 +328,26 @@ impl Tcp {
     #[must_use]
     pub fn in_force(&self) -> Vec<InForce> {
         let options = self.options();
+        let one = |follows: &Follows| InForce {
+            key: follows.key,
+            value: self.value_in_force(follows.key, &options),
+            by: match self.has(follows.key) || self.has_buffer(follows.key) {
+                true => "lab file".to_owned(),
+                false => format!("profile {}", self.profile),
+            },
+        };
+        KEYS.iter().map(one).collect()
+    }
+
+    /// The value of a key for people.
+    fn value_in_force(&self, key: &str, options: &TcpOptions) -> String {
         let params = &options.params;
-        let profile = format!("profile {}", self.profile);
         let octets = |octets: usize| Value::Octets(Octets(octets));
         let grows = |(least, most): (usize, usize)| match least == most {
             true => octets(least).to_string(),
             false => format!("{} to {}", octets(least), octets(most)),
         };
-        let value = |key: &str| match key {
+        match key {
             "profile" | "congestion" => self.name_of(key).to_owned(),
             "send_buffer" => grows((params.send.buffer, params.send.most)),
             "receive_buffer" => {
@@ -374,16 +388,7 @@ impl Tcp {
                     format!("{time:?} beyond the round trip")
                 }
             },
-        };
-        let one = |follows: &Follows| InForce {
-            key: follows.key,
-            value: value(follows.key),
-            by: match self.has(follows.key) || self.has_buffer(follows.key) {
-                true => "lab file".to_owned(),
-                false => profile.clone(),
-            },
-        };
-        KEYS.iter().map(one).collect()
+        }
     }
 
     /// The profile and its congestion control, as results name them: `linux cubic`, `reno`. A profile of which more

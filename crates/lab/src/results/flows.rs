@@ -115,8 +115,7 @@ rows! {
         /// Packets that arrived and that `flow_deltas` does not have, because it has 100 000 of the flow; only of flows
         /// with `series: true`.
         pub deltas_left_out: Rare<u64> = Rare(flow.series.as_ref().map(|series| series.left_out)),
-        /// Implementation and congestion control of the sender's TCP; only of flows with a host that has the key `tcp`,
-        /// or with `write`.
+        /// Implementation and congestion control of the sender's TCP; only of flows of TCP.
         pub tcp: Rare<String> as Lead(11) = Rare(lab.tcp_of(model)),
     }
 

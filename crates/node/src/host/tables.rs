@@ -144,8 +144,8 @@ impl Host {
         })
     }
 
-    /// An SDU whose cells met congestion, with CE in its IPv4 packet; `None` if it has no packet whose sender can hear of
-    /// it. Source: RFC 3168 §5; the mark of the last cell counts (TM 4.0 §5.6).
+    /// An SDU whose cells met congestion, with CE in its IPv4 packet; `None` if it has no packet whose sender can hear
+    /// of it. Source: RFC 3168 §5; the mark of the last cell counts (TM 4.0 §5.6).
     pub(super) fn with_congestion(&self, vc: Vc, sdu: &[u8]) -> Option<Vec<u8>> {
         let packet = packet_in(sdu, self.encapsulation(vc)?)?;
         let from = sdu.len() - packet.len();

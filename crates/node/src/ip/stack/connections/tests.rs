@@ -68,7 +68,7 @@ fn connect(all: &mut Connections, port: u16, now: Instant) -> Option<Segment> {
 }
 
 #[test]
-fn handshakes_that_nobody_finishes_do_not_close_a_port() {
+fn handshakes_without_an_end_do_not_close_a_port() {
     let mut all = connections(TcpOptions::default());
     let now = Instant::ZERO;
     for port in 1000..11_000 {
@@ -78,7 +78,7 @@ fn handshakes_that_nobody_finishes_do_not_close_a_port() {
     assert_eq!(all.all.len(), MAX_CONNECTIONS);
     let dropped = 10_000 - MAX_CONNECTIONS as u64;
     assert_eq!(all.counters.handshakes_dropped, dropped);
-    // Somebody who means it gets a connection; those that are up give way to nobody.
+    // A whole handshake becomes a connection; connections that are up do not give way.
     for port in 1..=MAX_CONNECTIONS as u16 {
         assert!(connect(&mut all, port, now).is_some(), "{port}");
     }
