@@ -10,6 +10,7 @@ use aerostat_node::inspect::counters::Counter;
 use aerostat_node::inspect::{Row, StateKind, Table};
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
+use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::counted;
 
@@ -53,6 +54,21 @@ pub struct RunReport {
     /// Flows that cannot have results: in real time those whose start time has not come, and those of kernel hosts,
     /// whose traffic no program makes.
     pub not_due: Vec<usize>,
+}
+
+impl RunReport {
+    /// Times from requests to whole responses of a flow; `None` if there was none, or the flow is of another kind.
+    #[must_use]
+    pub fn response_of(&self, flow: usize) -> Option<&Summary> {
+        self.programs
+            .iter()
+            .find_map(|(of, _, result)| match result {
+                AppResult::TransactionClient(client) if *of == flow => {
+                    (client.latency.count > 0).then_some(&client.latency)
+                }
+                _ => None,
+            })
+    }
 }
 
 /// A node's name, and its tables by kind.

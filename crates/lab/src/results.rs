@@ -60,7 +60,7 @@ impl Document {
         let lab = &checked.lab;
         let circuits = &report.circuits;
         let mut tables = vec![
-            Table::of(flows::flows(lab, &report.flows)),
+            Table::of(flows::flows(lab, report)),
             Table::of(flows::losses(lab, &report.flows)),
             Table::of(fairness(lab, &report.flows)),
             Table::of(flows::deltas(lab, &report.flows)),

@@ -3,6 +3,7 @@
 use super::rounded;
 use crate::fairness::Fairness;
 use crate::model::{Flow, FlowKind, Lab};
+use crate::report::RunReport;
 use aerostat_node::inspect::{Counts, Name, Rare};
 use aerostat_node::ip::emodel::Quality;
 use aerostat_node::ip::flow_stats::{Delta, FlowReport, PathReport, Series};
@@ -49,7 +50,7 @@ rows! {
 
     /// One row for each flow of `traffic:` and phase in which it had packets; a flow that never sent has one, too.
     /// `offered = sent + refused`, `sent = delivered + lost + under_way`.
-    pub struct FlowRow: "flows" for (lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) {
+    pub struct FlowRow: "flows" for (lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport, response: Option<&Summary>) {
         /// Name of the flow.
         pub name: String as Lead(2) = flow.name.clone(),
         /// Sending host.
@@ -110,6 +111,8 @@ rows! {
         pub jitter_us: Times = Times::of(&path.variation),
         /// Round trips of echoes.
         pub rtt_us: Option<Times> = (path.round_trip.count > 0).then(|| Times::of(&path.round_trip)),
+        /// Time from a request to the whole response, of all phases together; only of `rr` flows that had a response.
+        pub response_us: Rare<Times> = Rare(response.map(Times::of)),
         /// Rating of a telephone call.
         pub call: Option<Call> = path.quality.as_ref().map(Call::of),
         /// Packets that arrived and that `flow_deltas` does not have, because it has 100 000 of the flow; only of flows
@@ -181,10 +184,11 @@ pub fn answered(flow: &Flow, path: &PathReport) -> Option<u64> {
 }
 
 /// All flows, each by its phases.
-pub(super) fn flows(lab: &Lab, flows: &[FlowReport]) -> Vec<FlowRow> {
-    let all = flows.iter().zip(&lab.traffic);
+pub(super) fn flows(lab: &Lab, report: &RunReport) -> Vec<FlowRow> {
+    let all = report.flows.iter().zip(&lab.traffic);
     let rows = all.flat_map(|(flow, model)| {
-        (flow.paths.iter()).map(move |path| FlowRow::of(lab, flow, model, path))
+        let response = report.response_of(flow.flow.0);
+        (flow.paths.iter()).map(move |path| FlowRow::of(lab, flow, model, path, response))
     });
     rows.collect()
 }

@@ -18,7 +18,7 @@ use serde_json::json;
 
 rows! {
     /// One row for each flow and phase.
-    pub(crate) struct FlowLine: "flows" for (lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) {
+    pub(crate) struct FlowLine: "flows" for (report: &RunReport, lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) {
         /// Name of the flow.
         flow: String as Lead(1) = flow.name.clone(),
         /// Sending host.
@@ -61,6 +61,10 @@ rows! {
         jitter_max_us: Option<f64> as Detail(1) = shown(&path.variation, path.variation.max_us),
         /// Mean round trip of echoes.
         rtt_mean_us: Option<f64> as Detail(6) = shown(&path.round_trip, path.round_trip.mean_us),
+        /// Mean time from a request to the whole response; only in labs with `rr` flows.
+        response_mean_us: Rare<f64> as Detail(6) = Rare(response(report, flow)),
+        /// TCP segments sent again.
+        retransmitted: u64 as Detail(2) = path.retransmitted,
         /// Rating of a telephone call.
         r_factor: Option<f64> as Detail(3) = path.quality.map(|quality| rounded(quality.r, 1)),
         /// TCP of the sender; only in labs that say something of it.
@@ -125,12 +129,18 @@ fn shown(of: &Summary, us: f64) -> Option<f64> {
     (of.count > 0).then(|| rounded(us, 1))
 }
 
+/// Mean time from a request to the whole response, µs.
+fn response(report: &RunReport, flow: &FlowReport) -> Option<f64> {
+    let times = report.response_of(flow.flow.0);
+    times.map(|times| rounded(times.mean_us, 1))
+}
+
 /// One row per flow and path.
 fn flows<'a>(report: &'a RunReport, lab: &'a Lab) -> impl Iterator<Item = FlowLine> + 'a {
     let flows = report.flows.iter().zip(&lab.traffic);
     let paths =
         flows.flat_map(|(flow, model)| flow.paths.iter().map(move |path| (flow, model, path)));
-    paths.map(move |(flow, model, path)| FlowLine::of(lab, flow, model, path))
+    paths.map(move |(flow, model, path)| FlowLine::of(report, lab, flow, model, path))
 }
 
 /// A number for people, with this many decimals, or with more if these would all be zero.
