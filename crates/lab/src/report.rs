@@ -57,7 +57,7 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Times from requests to whole responses of a flow; `None` if there was none, or the flow is of another kind.
+    /// Times from requests to whole responses of a flow; `None` without responses, and for a flow of another kind.
     #[must_use]
     pub fn response_of(&self, flow: usize) -> Option<&Summary> {
         self.programs

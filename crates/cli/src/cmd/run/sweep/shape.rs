@@ -299,6 +299,7 @@ mod tests {
             },
             jitter_us: none.clone(),
             rtt_us: None,
+            response_us: Rare(None),
             call: None,
             deltas_left_out: Rare(None),
             tcp: Rare(None),
