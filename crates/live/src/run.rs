@@ -24,7 +24,9 @@ use crate::stations::Stations;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::files::{self, Named};
-use aerostat_lab::model::{ByKernel, Forwarding, GivenKey, KEYS, Lab, NodeId, NodeKind};
+use aerostat_lab::model::{
+    ByKernel, Flow, FlowKind, Forwarding, GivenKey, KEYS, Lab, NodeId, NodeKind,
+};
 use aerostat_node::host::Cable;
 use aerostat_proto::Duration;
 use aerostat_wire::counted;
@@ -98,6 +100,7 @@ pub fn run(
     let followed = followed.map(|(id, made)| (lab.node(*id).name.as_str(), &made.tcp[..]));
     let notes = [
         left_out(lab, &builder),
+        made_embedded(lab, &builder).into_iter().collect(),
         not_followed(lab, &builder),
         kernel::tcp::notes(followed),
     ];
@@ -216,18 +219,45 @@ fn helper(
     Ok(Some(helper))
 }
 
-/// Traffic of the lab that no program makes, because programs run on embedded hosts only.
+/// Traffic of the lab that no program sends or receives, because programs run on embedded hosts only.
 fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
-    let flows = lab.traffic.iter();
-    let kernel = flows.filter(|flow| builder.is_kernel(flow.from) || builder.is_kernel(flow.to));
-    let names: Vec<String> = kernel.map(|flow| flow.name.clone()).collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    vec![format!(
-        "traffic of the lab file is not made between kernel hosts ({}): use 'aerostat exec', or --embedded",
-        some_of(&names)
-    )]
+    let names = |is_so: &dyn Fn(&Flow) -> bool| -> Vec<String> {
+        let flows = lab.traffic.iter().filter(|flow| is_so(flow));
+        flows.map(|flow| flow.name.clone()).collect()
+    };
+    let not_sent = names(&|flow| builder.is_kernel(flow.from));
+    let not_received = names(&|flow| {
+        let embedded = !builder.is_kernel(flow.from) && builder.is_kernel(flow.to);
+        embedded && !matches!(flow.kind, FlowKind::Ping { .. })
+    });
+    let notes = [
+        (not_sent, "sends", "from"),
+        (not_received, "receives", "at"),
+    ];
+    let notes = notes.into_iter().filter(|(names, ..)| !names.is_empty());
+    let note = |(names, does, way): (Vec<String>, _, _)| {
+        format!(
+            "no program of the lab {does} traffic {way} kernel hosts ({}): use 'aerostat exec', or --embedded",
+            some_of(&names)
+        )
+    };
+    notes.map(note).collect()
+}
+
+/// Hosts that the lab file wants as Linux kernels, and that are embedded in this run.
+fn made_embedded(lab: &Lab, builder: &Builder<'_>) -> Option<String> {
+    let wish = |id: NodeId| match &lab.node(id).kind {
+        NodeKind::Host(host) => host.kernel,
+        NodeKind::Router(router) => router.kernel,
+        _ => None,
+    };
+    let all = lab.nodes();
+    let other = all.filter(|(id, _)| wish(*id) == Some(true) && !builder.is_kernel(*id));
+    let names: Vec<String> = other.map(|(_, node)| node.name.clone()).collect();
+    (!names.is_empty()).then(|| {
+        let names = some_of(&names);
+        format!("nodes with 'kernel: true' are embedded with --embedded: {names}")
+    })
 }
 
 /// Keys of the lab file that nodes do not follow, because they are Linux kernels.
