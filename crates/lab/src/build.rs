@@ -8,7 +8,7 @@ use crate::model::{
 use crate::plan;
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
-use aerostat_node::host::sockets::Role;
+use aerostat_node::host::socket_layer::programs::Role;
 use aerostat_node::host::{Host, Ip, Segment};
 use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};

@@ -14,7 +14,9 @@ pub use past::{Life, Past};
 
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
-use aerostat_node::host::sockets::{Figures, Measured, Outcome, Pace, Program, Role, State, Step};
+use aerostat_node::host::socket_layer::programs::{
+    Figures, Measured, Outcome, Pace, Program, Role, State, Step,
+};
 use aerostat_node::ip::flow_stats::{Census, ConnectionReport, FlowStats};
 use aerostat_node::ip::stats::Summary;
 use aerostat_node::rate::PacketRate;
@@ -320,9 +322,9 @@ pub fn windows(lab: &Lab, network: &impl Network) -> Vec<WindowStep> {
             let Some(program) = model.sockets.get(record.program) else {
                 continue;
             };
-            all.extend(record.window_steps().iter().map(|step| WindowStep {
+            all.extend(record.own.window_steps().iter().map(|step| WindowStep {
                 at: (name.name.clone(), program.name.clone()),
-                connection: record.id.number,
+                connection: record.own.id.number,
                 step: *step,
             }));
         }
@@ -492,7 +494,7 @@ mod tests {
         let mut dialogue = Dialogue {
             from: end("raw"),
             to: Some(end("sink")),
-            state: State::Open,
+            state: State::Connected,
             offered: 3000,
             refused: 0,
             waiting: 0,

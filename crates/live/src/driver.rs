@@ -421,7 +421,7 @@ impl<'a> Driver<'a> {
 
     /// Starts the end: MPOA shuts down in order, then all calls are cleared.
     fn release(&mut self, now: Instant) {
-        const ALL: [ServiceKind; 10] = [
+        const ALL: [ServiceKind; 9] = [
             ServiceKind::Mpc,
             ServiceKind::Mps,
             ServiceKind::Lec,
@@ -431,7 +431,6 @@ impl<'a> Driver<'a> {
             ServiceKind::Clip,
             ServiceKind::Nhc,
             ServiceKind::Sockets,
-            ServiceKind::SocketLayer,
         ];
         self.ending.by = Some(now + RELEASE);
         self.ending.clear_at = Some(now + CLEAR);

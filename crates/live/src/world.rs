@@ -325,7 +325,7 @@ impl World {
         self.meet(now);
         self.with_node(node, |node, now| {
             let costs = node.as_station().is_some_and(Station::costs_time);
-            let takes = |node: &mut LabNode| match node.socket_layer_mut() {
+            let takes = |node: &mut LabNode| match node.sockets_mut() {
                 None => Some(1),
                 Some(layer) => {
                     let most = if costs { 1 } else { layer.most(socket) };
@@ -343,10 +343,7 @@ impl World {
 
     /// True if a program may write a PDU now. If false, [`socket_layer::ToPrograms::Room`] will tell when it may.
     pub fn asks_to_write(&mut self, node: NodeId, socket: SocketRef) -> bool {
-        let layer = self
-            .plant
-            .node_mut(node)
-            .and_then(LabNode::socket_layer_mut);
+        let layer = self.plant.node_mut(node).and_then(LabNode::sockets_mut);
         layer.is_none_or(|layer| layer.asks_to_write(socket))
     }
 
@@ -354,8 +351,8 @@ impl World {
     #[must_use]
     pub fn is_open(&self, node: NodeId, socket: SocketRef) -> bool {
         let station = self.node(node).and_then(LabNode::as_station);
-        let layer = station.and_then(|station| station.host().socket_layer());
-        layer.is_none_or(|(layer, _)| layer.is_open(socket))
+        let layer = station.and_then(|station| station.host().sockets());
+        layer.is_none_or(|layer| layer.is_open(socket))
     }
 
     /// A switch, to change its permanent connections; `None` for another node, or while it is down.

@@ -4,15 +4,8 @@ use super::Builder;
 use crate::model::{Host as HostModel, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::Host;
-use aerostat_node::host::socket_layer::{self, LISTENERS, SOCKETS, SocketLayer};
-use aerostat_node::host::sockets::{Program, Role, Sockets};
-use aerostat_wire::{AtmAddress, Sap};
+use aerostat_node::host::socket_layer::{Config, LISTENERS, SOCKETS, SocketLayer};
 use std::sync::Arc;
-
-/// Address and protocol of a listener of the lab file.
-fn listened(program: &Program) -> Option<(AtmAddress, Sap)> {
-    matches!(program.role, Role::Listen { .. }).then_some((program.local, program.sap))
-}
 
 impl Builder<'_> {
     /// With the socket service at every host, for programs of the machine: in real time.
@@ -34,25 +27,20 @@ impl Builder<'_> {
     }
 
     pub(super) fn add_programs(&self, host: &mut Host, id: NodeId, model: &HostModel, life: u32) {
-        if !model.sockets.is_empty() {
-            let programs = model.sockets.clone();
-            let clock = model.clock.unwrap_or_default();
-            host.add_sockets(move |_| {
-                let sockets = Sockets::new(programs.clone()).by(clock);
-                sockets.of(id.0 as u32, life)
-            });
+        if model.sockets.is_empty() && self.names.is_none() {
+            return;
         }
-        if let Some(names) = &self.names {
-            let config = socket_layer::Config {
-                host: host.name().to_owned(),
-                address: model.attachment.address.with_selector(0),
-                first_selector: plan::SELECTOR_SOCKET,
-                taken: model.sockets.iter().filter_map(listened).collect(),
-                calls: SOCKETS,
-                listeners: LISTENERS,
-                names: Arc::clone(names),
-            };
-            host.add_socket_layer(move |_| SocketLayer::new(config.clone()));
-        }
+        let config = Config {
+            host: host.name().to_owned(),
+            address: model.attachment.address.with_selector(0),
+            first_selector: plan::SELECTOR_SOCKET,
+            programs: model.sockets.clone(),
+            clock: model.clock.unwrap_or_default(),
+            life: (id.0 as u32, life),
+            calls: SOCKETS,
+            listeners: LISTENERS,
+            names: self.names.clone().unwrap_or_default(),
+        };
+        host.add_sockets(move |_| SocketLayer::new(config.clone()));
     }
 }

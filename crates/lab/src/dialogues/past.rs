@@ -6,7 +6,7 @@
 use crate::model::NodeId;
 use aerostat_node::atm::SocketId;
 use aerostat_node::host::Station;
-use aerostat_node::host::sockets::{
+use aerostat_node::host::socket_layer::programs::{
     ENDED, Fate, Figures, Measured, Outcome, Program, Record, Role, State,
 };
 use aerostat_node::ip::flow_stats::FlowStats;
@@ -39,23 +39,23 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn new(node: NodeId, programs: &[Program], record: &Record) -> Self {
+    fn new(node: NodeId, programs: &[Program], record: &Record<'_>) -> Self {
         let role = programs.get(record.program).map(|program| &program.role);
         Self {
             node,
             program: record.program,
             permanent: matches!(role, Some(Role::Permanent { .. })),
-            id: record.id,
-            state: record.state,
-            peer: record.peer,
-            offered: record.offered,
-            refused: record.refused,
+            id: record.own.id,
+            state: record.socket.state(),
+            peer: record.socket.peer,
+            offered: record.own.offered,
+            refused: record.socket.refused,
             waiting: record.waiting(),
-            late: record.late,
-            sent: record.sent.pdus,
+            late: record.own.late,
+            sent: record.socket.sent.pdus,
             unwritten: record.unwritten(),
-            cause: record.cause,
-            atp: record.atp(),
+            cause: record.socket.cause,
+            atp: record.own.atp(),
             measured: record.measured(),
         }
     }
@@ -89,10 +89,12 @@ impl Life {
     /// The counts so far; `None` if the host has no programs.
     #[must_use]
     pub fn of(node: NodeId, station: &Station) -> Option<Self> {
-        let sockets = station.host().sockets()?;
+        let sockets = station.host().sockets();
+        let sockets = sockets.filter(|sockets| !sockets.programs().is_empty())?;
         let programs = sockets.programs();
-        let tally = |record| Tally::new(node, programs, record);
-        let tallies = sockets.calls().map(tally);
+        let tallies = sockets
+            .calls()
+            .map(|record| Tally::new(node, programs, &record));
         Some(Self {
             node,
             tallies: tallies.collect(),
@@ -165,7 +167,7 @@ mod tests {
             program,
             permanent,
             id,
-            state: State::Open,
+            state: State::Connected,
             peer: None,
             offered: 3,
             refused: 0,

@@ -174,9 +174,9 @@ impl LabNode {
         }
     }
     /// The socket service of an end system, while it runs.
-    pub fn socket_layer_mut(&mut self) -> Option<&mut SocketLayer> {
+    pub fn sockets_mut(&mut self) -> Option<&mut SocketLayer> {
         match self {
-            Self::Station(node) => node.station.host_mut().socket_layer_mut(),
+            Self::Station(node) => node.station.host_mut().sockets_mut(),
             Self::Switch(_) | Self::Outside(_) => None,
         }
     }

@@ -4,7 +4,7 @@ use super::flows::Times;
 use super::rounded;
 use crate::dialogues::{Dialogue, Tested, WindowStep};
 use crate::report::RunReport;
-use aerostat_node::host::sockets::{Amount, Figures, Measured};
+use aerostat_node::host::socket_layer::programs::{Amount, Figures, Measured};
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::nhrp::Way;
 use aerostat_node::inspect::{Counts, Name, Rare, Row, Table, Tag};
@@ -71,7 +71,7 @@ rows! {
         pub reader: Option<String> as Detail(14) = dialogue.to.as_ref().map(|to| to.1.clone()),
         /// Last state of the connection at the end that writes: `calling`, `accepted`, `open` or `ended`; `ended` if
         /// its host was switched off.
-        pub state: Name = dialogue.state.name().into(),
+        pub state: Name = dialogue.state.of_call().into(),
         /// PDUs that the program began to write, or had to send back.
         pub offered: u64 = dialogue.offered,
         /// Of these, PDUs that were never sent, also because the host was switched off.

@@ -486,5 +486,5 @@ fn open_doors(
 /// How often the service of a host has started; `None` while it does not run.
 fn life_of(world: &World, node: NodeId) -> Option<u32> {
     let station = world.node(node)?.as_station()?;
-    station.host().socket_layer().map(|(_, life)| life)
+    station.host().sockets_life()
 }

@@ -7,6 +7,7 @@ mod cells;
 mod interface;
 mod local;
 mod managers;
+mod of_the_lab;
 mod trains;
 mod user_data;
 
@@ -187,7 +188,7 @@ impl<'a> Net<'a> {
     }
     fn layer(&self, node: NodeId) -> Option<&SocketLayer> {
         let station = self.world.node(node)?.as_station()?;
-        Some(station.host().socket_layer()?.0)
+        station.host().sockets()
     }
     fn states(&self, node: NodeId) -> Vec<State> {
         let all = self.layer(node).into_iter().flat_map(SocketLayer::sockets);
@@ -359,7 +360,7 @@ fn die(
         Death::CallersService | Death::CalleesService => {
             let node = if death == Death::CallersService { x } else { y };
             net.world
-                .command(node, HostCommand::Crash(ServiceKind::SocketLayer), now);
+                .command(node, HostCommand::Crash(ServiceKind::Sockets), now);
         }
         Death::CallersHost | Death::CalleesHost => {
             let node = if death == Death::CallersHost { x } else { y };

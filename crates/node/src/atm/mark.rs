@@ -7,7 +7,7 @@
 use super::pdu::Pdu;
 
 /// A connection of a program with an ATM socket, in one life of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SocketId {
     /// Number of the node in the lab.
     pub node: u32,

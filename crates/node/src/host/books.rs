@@ -1,6 +1,6 @@
 //! A host's accounts of packets: those that are lost in the host, and those that are still in it.
 
-use super::sockets::Sockets;
+use super::socket_layer::SocketLayer;
 use super::{Host, HostEvent, HostOutput, Ip};
 use crate::atm::{DataUnit, Mark};
 use crate::ip::apps::{AppId, Offer};
@@ -56,13 +56,14 @@ impl Host {
             .slots
             .get(slot)
             .is_some_and(|slot| slot.service.is_some());
-        let event = match self.running::<Sockets>(slot) {
+        let event = match self.running::<SocketLayer>(slot) {
             Some(sockets) => match sockets.reader(conn) {
-                Some(program) => SocketEvent::Received {
+                Some(Some(program)) => SocketEvent::Received {
                     mark,
                     program,
                     octets,
                 },
+                Some(None) => SocketEvent::Left(mark),
                 // The call has ended here.
                 None => return self.lose_marked(mark, Discard::Closed),
             },

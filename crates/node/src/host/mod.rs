@@ -47,7 +47,6 @@ mod resolve;
 mod segment;
 mod service;
 pub mod socket_layer;
-pub mod sockets;
 mod station;
 mod steps;
 mod tables;
@@ -91,7 +90,6 @@ use aerostat_wire::{AalType, AtmAddress, MacAddr, TrafficParams, Vc};
 use elans::Elan;
 use service::Factory;
 use socket_layer::SocketLayer;
-use sockets::Sockets;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -299,8 +297,7 @@ pub struct Host {
     mpc: Option<Typed<Mpc>>,
     mps: Option<Typed<Mps>>,
     nhc: Option<Typed<Nhc>>,
-    sockets: Option<Typed<Sockets>>,
-    layer: Option<Typed<SocketLayer>>,
+    sockets: Option<Typed<SocketLayer>>,
     /// The LANE servers of this host, by ELAN.
     elans: Vec<Elan>,
     ip: Ip,
@@ -338,7 +335,6 @@ impl Host {
             mps: None,
             nhc: None,
             sockets: None,
-            layer: None,
             elans: Vec::new(),
             ip,
             ip_deadline: None,
@@ -381,17 +377,13 @@ impl Host {
     pub fn add_nhc(&mut self, make: impl Fn(u32) -> Nhc + Send + 'static) {
         self.nhc = Some(self.add(make));
     }
-    /// Adds the programs with ATM sockets.
-    pub fn add_sockets(&mut self, make: impl Fn(u32) -> Sockets + Send + 'static) {
-        self.sockets = Some(self.add(make));
-    }
     /// Its manager takes time for calls inside the host.
     pub const fn set_paced(&mut self) {
         self.signalling.set_paced();
     }
-    /// Adds the socket service for programs of the machine.
-    pub fn add_socket_layer(&mut self, make: impl Fn(u32) -> SocketLayer + Send + 'static) {
-        self.layer = Some(self.add(make));
+    /// Adds the ATM sockets of programs of the lab file and of the machine.
+    pub fn add_sockets(&mut self, make: impl Fn(u32) -> SocketLayer + Send + 'static) {
+        self.sockets = Some(self.add(make));
     }
     /// Adds a LANE server that works without the other servers of this host, such as a LECS.
     pub fn add_server(&mut self, make: impl Fn(u32) -> LaneServer + Send + 'static) {
@@ -463,24 +455,24 @@ impl Host {
     pub fn ip(&self) -> &Ip {
         &self.ip
     }
-    /// Its programs with ATM sockets, if it has such programs.
+    /// The ATM sockets of its programs; `None` if it has none, or while they do not run.
     #[must_use]
-    pub fn sockets(&self) -> Option<&Sockets> {
+    pub fn sockets(&self) -> Option<&SocketLayer> {
         self.machine(self.sockets?)
     }
     /// Its LANE interfaces, by N of `lecN`.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter()
     }
-    /// The socket service for programs of the machine, and how often it has started; `None` while it does not run.
+    /// How often the ATM sockets have started; `None` while they do not run.
     #[must_use]
-    pub fn socket_layer(&self) -> Option<(&SocketLayer, u32)> {
-        let layer = self.layer?;
-        Some((self.machine(layer)?, self.slots.get(layer.slot())?.starts))
+    pub fn sockets_life(&self) -> Option<u32> {
+        let at = self.sockets.filter(|at| self.machine(*at).is_some())?;
+        Some(self.slots.get(at.slot())?.starts)
     }
-    /// The socket service, to ask whether a PDU may be written.
-    pub fn socket_layer_mut(&mut self) -> Option<&mut SocketLayer> {
-        self.machine_mut(self.layer?)
+    /// The ATM sockets, to ask whether a PDU may be written.
+    pub fn sockets_mut(&mut self) -> Option<&mut SocketLayer> {
+        self.machine_mut(self.sockets?)
     }
     /// The IP address of the Classical IP member on interface `itf`, and the ATM address that the ATMARP server has for
     /// it if it is another one.
@@ -508,9 +500,7 @@ impl Host {
             HostInput::SuperFrame { itf, frame } => self.send_super(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
             HostInput::Program(input) => {
-                if let Some(layer) = self.layer {
-                    self.tell(layer, input, now);
-                }
+                self.tell_sockets(input, now);
             }
             HostInput::Managed(errand) => {
                 self.tell_signalling(signalling::Input::Managed(errand), now);

@@ -1,12 +1,11 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
 use super::service::Output;
-use super::writes::WriterSlot;
 use super::{
-    Client, FromAdapter, Host, HostEvent, HostOutput, Part, Path, Sample, Serves, ServiceKind,
-    Typed, Waits,
+    Client, Host, HostEvent, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed, Waits,
+    socket_layer,
 };
-use crate::atm::{DataUnit, Sdus, Written};
+use crate::atm::DataUnit;
 use crate::ip::books::Cause;
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
@@ -53,13 +52,8 @@ impl Host {
                 return self.trace(Trace::milestone("host.refused", text));
             }
         }
-        if self.writes(slot).is_some() {
-            let local = signalling::Input::Local(user_of(slot));
-            self.tell_signalling(local, now);
-        }
-        if self.slots[slot].kind == ServiceKind::SocketLayer {
-            let cells = signalling::Input::SingleCells(user_of(slot));
-            self.tell_signalling(cells, now);
+        if self.slots[slot].kind == ServiceKind::Sockets {
+            self.tell_signalling(signalling::Input::Sockets(user_of(slot)), now);
         }
         if let Some(itf) = self.interface_of(slot) {
             self.tell_tlvs(itf, now);
@@ -124,7 +118,6 @@ impl Host {
                 Output::Clip(output) => self.clip_output(slot, output, now),
                 Output::Nhc(output) => self.nhc_output(slot, output, now),
                 Output::Sockets(output) => self.sockets_output(slot, output, now),
-                Output::SocketLayer(output) => self.layer_output(slot, output, now),
             }
         }
     }
@@ -145,40 +138,11 @@ impl Host {
         if self.touched.contains(&Part::Signalling) {
             self.drain_signalling(now);
         }
-        if let Some(writer) = self.writes(slot) {
-            if let Some(peer) = self.signalling.inside(user_of(slot), conn, &sdu) {
-                return self.pass_inside(slot, (conn, peer), &sdu, now);
-            }
-            return self.write(slot, writer, conn, sdu.into_vec().into(), now);
-        }
         match self.signalling.label(user_of(slot), conn, &sdu) {
             Ok(vc) => self.out.push_back(HostOutput::Send { vc, sdu }),
             Err(refused) => {
                 self.refused("signalling", refused);
                 self.lost_by_service(Discard::Closed, &sdu[..]);
-            }
-        }
-    }
-
-    /// A program of the service in `slot` writes. Signalling looks at the longest SDU.
-    pub(super) fn write(
-        &mut self,
-        slot: usize,
-        writer: WriterSlot,
-        conn: ConnId,
-        sdus: Sdus,
-        now: Instant,
-    ) {
-        match self.signalling.label(user_of(slot), conn, sdus.first()) {
-            Ok(vc) => {
-                let mark = self.mark_of(writer, conn);
-                self.out.push_back(HostOutput::Write { vc, sdus, mark });
-            }
-            Err(refused) => {
-                self.refused("signalling", refused);
-                // The program waits for the answer.
-                let written = Written::Refused;
-                self.tell_slot(writer, FromAdapter::Written { conn, written }, now);
             }
         }
     }
@@ -524,12 +488,19 @@ impl Host {
                     self.event(user.0.into(), event, now);
                 }
                 Out::Joined {
-                    user,
                     conn,
                     peer,
                     qos,
                     heard,
-                } => self.tell_inside(user, (conn, peer), (qos, heard), now),
+                } => {
+                    let joined = socket_layer::Input::Joined {
+                        conn,
+                        peer,
+                        qos,
+                        heard,
+                    };
+                    self.tell_sockets(joined, now);
+                }
                 Out::Manage(errand) => self.out.push_back(HostOutput::Manage(errand)),
                 Out::Undelivered(sdu) => self.lost_by_service(Discard::Closed, sdu.view()),
             }

@@ -73,9 +73,7 @@ impl Host {
 
     fn tell_resolved(&mut self, token: u64, answer: Result<AtmAddress, Unresolved>, now: Instant) {
         let ip = ip_of(token);
-        if let Some(layer) = self.layer {
-            self.tell(layer, Input::Resolved { ip, answer }, now);
-        }
+        self.tell_sockets(Input::Resolved { ip, answer }, now);
     }
 
     /// A member of a Classical IP subnet, in this slot, answers a question.
@@ -123,8 +121,8 @@ impl Host {
     /// The service in a slot has died: if it has resolved addresses, somebody else is to be asked.
     pub(super) fn resolver_died(&mut self, slot: usize, now: Instant) {
         let kind = self.slots[slot].kind;
-        if let (ServiceKind::Clip | ServiceKind::Nhc, Some(layer)) = (kind, self.layer) {
-            self.tell(layer, Input::AskAgain, now);
+        if matches!(kind, ServiceKind::Clip | ServiceKind::Nhc) {
+            self.tell_sockets(Input::AskAgain, now);
         }
     }
 }

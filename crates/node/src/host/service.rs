@@ -4,7 +4,6 @@
 //! inputs of this machine to the slot. What all machines have in common goes through [`Service`].
 
 use super::socket_layer::{self, SocketLayer};
-use super::sockets::{self, Sockets};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::{LaneServer, Lec, lec, server};
@@ -35,10 +34,8 @@ pub enum ServiceKind {
     Clip,
     /// NHRP client of a member of a Classical IP subnet.
     Nhc,
-    /// Socket programs.
+    /// ATM sockets of programs.
     Sockets,
-    /// Socket service for programs of the machine.
-    SocketLayer,
 }
 
 impl ServiceKind {
@@ -55,7 +52,6 @@ impl ServiceKind {
             Self::Clip => "clip",
             Self::Nhc => "nhc",
             Self::Sockets => "sockets",
-            Self::SocketLayer => "socket-layer",
         }
     }
 }
@@ -204,10 +200,8 @@ services! {
     Clip: Clip, clip;
     /// NHRP client.
     Nhc: Nhc, client;
-    /// Socket programs.
-    Sockets: Sockets, sockets;
-    /// Socket service for programs of the machine.
-    SocketLayer: SocketLayer, socket_layer;
+    /// ATM sockets of programs.
+    Sockets: SocketLayer, socket_layer;
 }
 
 fn give<M: Machine>(machine: &mut M, input: M::Input<'_>, now: Instant) -> Result<(), Refused> {
@@ -226,7 +220,6 @@ impl Service {
             Self::Clip(_) => ServiceKind::Clip,
             Self::Nhc(_) => ServiceKind::Nhc,
             Self::Sockets(_) => ServiceKind::Sockets,
-            Self::SocketLayer(_) => ServiceKind::SocketLayer,
         }
     }
     /// Sets the host's place in the network, as learnt by ILMI. The prefix may change only before the service starts.
@@ -240,7 +233,6 @@ impl Service {
             Self::LaneServer(_) | Self::Mps(_) => {}
             // Inside a lab this changes nothing: its file has the addresses that ILMI assigns.
             Self::Sockets(machine) => machine.set_prefix(prefix),
-            Self::SocketLayer(machine) => machine.set_prefix(prefix),
         }
     }
 }

@@ -1,7 +1,9 @@
-//! The ATM sockets of programs of the machine: the socket service of a host.
+//! The ATM sockets of a host: those of programs of the machine, and those of programs of the lab file.
 //!
-//! **Purpose.** Programs outside the lab's process use the ATM service of this host as they would use sockets of a
-//! kernel: they listen, call, accept or refuse calls, use permanent connections, and send and receive PDUs. As in the
+//! **Purpose.** Programs use the ATM service of this host as they would use sockets of a kernel: they listen, call,
+//! accept or refuse calls, use permanent connections, and send and receive PDUs. Programs of the machine do so from
+//! outside the lab's process. A program of the lab file has its sockets in here, each with a behaviour beside it that
+//! answers calls, writes and reads ([`programs`]); what follows about sockets concerns both. As in the
 //! Cambridge socket family, signalling decides about calls ([`crate::signalling`], in a process of its own with
 //! `--split`), the adapter carries PDUs, and this layer between them keeps its own notion of the state of each socket.
 //! So an answer of signalling about a socket that has died meanwhile finds nothing, and harms nothing.
@@ -32,9 +34,9 @@
 //! contract. A PDU that the program does not read is dropped by the driver, which counts it here ([`Input::Unread`]):
 //! ATM has no flow control.
 //!
-//! **Calls inside the host.** A call to a listener of this layer, except a point-to-multipoint call, does not leave the
-//! host (`local.rs`): the manager of signalling decides about it, and then each end refers to the other. What one
-//! program writes goes to the descriptor of the other, and `write` waits while that is full: nothing is lost.
+//! **Calls inside the host.** A call to a listener of this layer, of either kind, does not leave the host (`local.rs`),
+//! except a point-to-multipoint call: the manager of signalling decides about it, and then each end refers to the
+//! other. What one program writes goes to the other, and `write` waits while its descriptor is full: nothing is lost.
 //!
 //! **Calls to IP addresses.** The host resolves the ATM address; meanwhile the socket is *resolving* (`resolve.rs`).
 //!
@@ -56,8 +58,10 @@ mod addresses;
 mod data;
 mod interface;
 mod local;
+mod messages;
 mod offers;
 mod parties;
+pub mod programs;
 mod requests;
 mod resolve;
 mod socket;
@@ -67,21 +71,22 @@ mod tests;
 
 use super::writes::FromAdapter;
 use crate::atm::Sdus;
+use crate::ip::clock::Clock;
 use crate::signalling::{Along, Heard};
 use aerostat_proto::atm::{AtmUser, UserOutput};
-use aerostat_proto::socket::{
-    Answer, Errno, Failure, Interface, Offer, Request, SocketRef, UserData,
-};
+use aerostat_proto::socket::{Answer, Errno, Failure, Interface, SocketRef, UserData};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Duration, Instant, Machine, Trace,
 };
 use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use core::convert::Infallible;
+pub use messages::{Input, Output, ToPrograms};
+use programs::{Behaviour, Program, Programs};
 use requests::ended;
 use resolve::Waiter;
 pub use resolve::{QUESTIONS, RESOLVE, Unresolved, WAITING};
 use socket::{Asked, Writing};
-pub use socket::{Socket, State};
+pub use socket::{Socket, State, Sum};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -111,168 +116,13 @@ pub const LOCAL: &str = "local";
 /// The number that the driver gave to a session.
 pub type Session = u32;
 
-/// Inputs of [`SocketLayer`].
-#[derive(Debug)]
-pub enum Input<'a> {
-    /// The service starts.
-    Start,
-    /// From the ATM service, with what the other end says.
-    Atm(AtmEvent<&'a [u8]>, Heard),
-    /// A call inside the host can be used: `conn` and `peer` are its ends. Each end gets this once.
-    Joined {
-        /// This end.
-        conn: ConnId,
-        /// The other end, a connection of this layer, too.
-        peer: ConnId,
-        /// The contract, seen from this end.
-        qos: Qos,
-        /// User data of the other end.
-        heard: Heard,
-    },
-    /// The descriptor of a socket has taken PDUs that were written inside the host ([`ToPrograms::Deliver`]).
-    Taken {
-        /// The socket.
-        socket: SocketRef,
-        /// Their number.
-        pdus: usize,
-        /// Their octets.
-        octets: usize,
-    },
-    /// From the adapter, about PDUs that sockets have written.
-    Adapter(FromAdapter),
-    /// A request of a program. `shown` is the socket of the descriptor that came with it.
-    Request {
-        /// The session.
-        session: Session,
-        /// Number of the request, for its answer.
-        number: u16,
-        /// The request.
-        request: Request,
-        /// The socket whose descriptor is attached.
-        shown: Option<SocketRef>,
-    },
-    /// A program asks for the interface ([`Request::Interface`]), of which the adapter has told its part.
-    Interface {
-        /// The session.
-        session: Session,
-        /// Number of the request.
-        number: u16,
-        /// True if the counts of PDUs, or of cells, begin anew afterwards.
-        zero: (bool, bool),
-        /// The interface, with the counts since the host was switched on.
-        interface: Box<Interface>,
-    },
-    /// A program wrote PDUs, at most [`SocketLayer::most`]. Give them only if [`SocketLayer::may_write`].
-    Write {
-        /// The socket.
-        socket: SocketRef,
-        /// The PDUs.
-        sdus: Sdus,
-    },
-    /// PDUs that a program has written arrived together.
-    Received {
-        /// Their connection.
-        conn: ConnId,
-        /// The PDUs.
-        sdus: Sdus,
-    },
-    /// The last copy of a descriptor was closed, and everything that was written has been given.
-    Closed {
-        /// The socket.
-        socket: SocketRef,
-    },
-    /// PDUs were dropped because the program did not read.
-    Unread {
-        /// The socket.
-        socket: SocketRef,
-        /// Their number.
-        pdus: u64,
-    },
-    /// A session has ended.
-    Gone {
-        /// The session.
-        session: Session,
-    },
-    /// The answer to [`Output::Resolve`].
-    Resolved {
-        /// The IP address.
-        ip: Ipv4Addr,
-        /// Its ATM address.
-        answer: Result<AtmAddress, Unresolved>,
-    },
-    /// A part of the host that answers [`Output::Resolve`] has died, with the questions that waited there.
-    AskAgain,
-}
-
-/// Outputs of [`SocketLayer`].
-#[derive(Debug)]
-pub enum Output {
-    /// To the ATM service, with user data and AAL.
-    Atm(AtmRequest, Along),
-    /// PDUs for the adapter, on this connection.
-    Write(ConnId, Sdus),
-    /// Requests [`FromAdapter::Room`] when no cell of this label waits in the adapter any more.
-    Flush(Vc),
-    /// Asks for the ATM address of an IP address: [`Input::Resolved`].
-    Resolve {
-        /// The IP address.
-        ip: Ipv4Addr,
-    },
-    /// The addresses that programs have added, with selector 0: for ILMI.
-    Addresses(Vec<AtmAddress>),
-    /// For programs.
-    Program(ToPrograms),
-    /// A trace event.
-    Trace(Trace),
-}
-
-/// Messages of the socket service for programs.
-#[derive(Debug, PartialEq, Eq)]
-pub enum ToPrograms {
-    /// The answer to a request.
-    Answer {
-        /// The session.
-        session: Session,
-        /// Number of the request.
-        number: u16,
-        /// The answer. With [`Answer::Opened`] the descriptor goes along unless the session has shown it.
-        answer: Answer,
-        /// The socket whose descriptor goes along. It is made now.
-        descriptor: Option<SocketRef>,
-    },
-    /// An offer, for the descriptor of a listener.
-    Offer {
-        /// The listener.
-        socket: SocketRef,
-        /// The offer.
-        offer: Offer,
-    },
-    /// PDUs for the descriptor of a socket.
-    Deliver {
-        /// The socket.
-        socket: SocketRef,
-        /// The PDUs.
-        sdus: Sdus,
-        /// True if they were written inside the host: [`Input::Taken`] tells when the descriptor has taken them.
-        local: bool,
-    },
-    /// [`SocketLayer::may_write`] is true again.
-    Room {
-        /// The socket.
-        socket: SocketRef,
-    },
-    /// The socket has ended: its descriptor is closed here once everything has been delivered.
-    End {
-        /// The socket.
-        socket: SocketRef,
-    },
-}
-
 /// The entry of the table with this index is in its use number `generation`.
 #[derive(Debug, Default)]
 struct Entry {
     generation: u32,
     socket: Option<Box<Socket>>,
+    /// Of a connection of a program of the lab file.
+    behaviour: Option<Box<Behaviour>>,
 }
 
 /// Parts of the layer with a deadline.
@@ -310,8 +160,12 @@ pub struct Config {
     pub address: AtmAddress,
     /// First selector that the service gives to sockets; it gives those from here to 0xff.
     pub first_selector: u8,
-    /// Addresses and protocols of listeners of the lab file on this host: sockets cannot have these.
-    pub taken: BTreeSet<(AtmAddress, Sap)>,
+    /// Programs of the lab file on this host.
+    pub programs: Vec<Program>,
+    /// Clock of the host, which these go by.
+    pub clock: Clock,
+    /// Number of the node, and how often it was switched on before: for the ids of their connections.
+    pub life: (u32, u32),
     /// Limit of calls, and of permanent connections in use.
     pub calls: usize,
     /// Limit of listeners.
@@ -342,6 +196,9 @@ pub struct SocketLayer {
     /// Calls and leaves that wait for an ATM address, by IP address.
     questions: BTreeMap<Ipv4Addr, Vec<Waiter>>,
     counters: Counters,
+    programs: Programs,
+    /// PDUs of programs of the lab file for the other end inside the host.
+    inside: VecDeque<(SocketRef, Sdus)>,
     /// Addresses that programs have added, with selector 0.
     added: BTreeSet<AtmAddress>,
     /// The counts of the interface when programs set them to 0.
@@ -352,9 +209,16 @@ pub struct SocketLayer {
 impl SocketLayer {
     /// The service of a host without sockets.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(mut config: Config) -> Self {
+        let programs = Programs::new(
+            std::mem::take(&mut config.programs),
+            config.clock,
+            config.life,
+        );
         Self {
             config,
+            programs,
+            inside: VecDeque::new(),
             entries: Vec::new(),
             free: Vec::new(),
             conns: BTreeMap::new(),
@@ -372,13 +236,14 @@ impl SocketLayer {
             out: VecDeque::new(),
         }
     }
-    /// The sockets, with their references.
+    /// The sockets of programs of the machine, with their references.
     pub fn sockets(&self) -> impl Iterator<Item = (SocketRef, &Socket)> {
         let all = self.entries.iter().enumerate();
-        all.filter_map(|(index, entry)| {
+        let all = all.filter_map(|(index, entry)| {
             let at = SocketRef::of(index as u32, entry.generation);
             Some((at, entry.socket.as_deref()?))
-        })
+        });
+        all.filter(|(_, socket)| socket.program.is_none())
     }
     /// Its counters.
     #[must_use]
@@ -420,10 +285,12 @@ impl SocketLayer {
         let socket = entry.socket.as_deref();
         socket.filter(|_| entry.generation == at.generation())
     }
+    fn entry_mut(&mut self, at: SocketRef) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(at.index());
+        entry.filter(|entry| entry.generation == at.generation())
+    }
     fn get_mut(&mut self, at: SocketRef) -> Option<&mut Socket> {
-        let entry = self.entries.get_mut(at.index())?;
-        let current = entry.generation == at.generation();
-        entry.socket.as_deref_mut().filter(|_| current)
+        self.entry_mut(at)?.socket.as_deref_mut()
     }
 
     fn request(&mut self, request: AtmRequest) {
@@ -462,22 +329,31 @@ impl SocketLayer {
         if socket.state == State::Ended {
             return;
         }
+        let program = socket.program;
         let accepting = socket.state == State::Accepting;
         socket.state = State::Ended;
         socket.cause = Some(cause);
         socket.by_us = by_us;
-        match std::mem::take(&mut socket.writing) {
+        let (writing, conn) = (std::mem::take(&mut socket.writing), socket.conn.take());
+        if let Some(conn) = conn {
+            self.conns.remove(&conn);
+            self.programs.open.remove(&conn);
+        }
+        self.deadlines.set(Timed::Socket(at), None);
+        if let Some(program) = program {
+            return self.call_of_program_over((at, program), cause, writing.pdus() > 0);
+        }
+        let Some(socket) = self.get_mut(at) else {
+            return;
+        };
+        match writing {
             Writing::Blocked(sdus) => socket.count_unsent(&sdus),
             other => socket.refused += other.pdus(),
         }
-        let (conn, asked) = (socket.conn.take(), socket.asked.take());
+        let asked = socket.asked.take();
         let (heard, why) = (socket.heard.clone(), socket.why.clone());
         let adding = socket.root.as_mut().map(parties::Root::end);
         let adding = adding.unwrap_or_default();
-        if let Some(conn) = conn {
-            self.conns.remove(&conn);
-        }
-        self.deadlines.set(Timed::Socket(at), None);
         self.stop_waiting(at);
         let asked = asked.into_iter().chain(adding);
         for asked in asked.collect::<Vec<_>>() {
@@ -510,7 +386,10 @@ impl SocketLayer {
             }
             AtmEvent::Connected { conn, vc, qos } => self.connected(conn, Some(vc), qos, heard),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, heard),
-            AtmEvent::Received { conn, sdu } => self.received(conn, sdu.to_vec().into()),
+            AtmEvent::Received { conn, sdu } => match self.programs.open.get(&conn) {
+                Some(at) => self.read_by_program(*at, sdu),
+                None => self.received(conn, sdu.to_vec().into()),
+            },
             // A call that is made while signalling is down waits in signalling.
             AtmEvent::Up | AtmEvent::Down => {}
             AtmEvent::PartyAdded { conn, party } => self.party_added(conn, party, heard),
@@ -550,13 +429,17 @@ impl SocketLayer {
         if !accepted {
             socket.heard = heard.carried.unwrap_or_default();
         }
-        let (asked, qos, label) = (socket.asked.take(), socket.qos, socket.label());
+        let (program, asked) = (socket.program, socket.asked.take());
+        let (qos, label) = (socket.qos, socket.label());
         let user_data = socket.heard.clone();
         let peer = socket
             .peer
             .map_or_else(|| label.clone(), |peer| peer.to_string());
         self.labels.extend(vc.map(|vc| (vc, at)));
         self.deadlines.set(Timed::Socket(at), None);
+        if let Some(program) = program {
+            return self.program_connected(at, program);
+        }
         let text = format!("a program of the machine is connected to {peer}");
         let trace = Trace::detail("socket.open", text).with("vc", &label);
         if let Some(asked) = asked {
@@ -630,7 +513,8 @@ impl SocketLayer {
                 root.forget_session(session);
             }
             // Its answer would have brought the descriptor.
-            if socket.state == State::Accepting && socket.sessions.is_empty() {
+            let unseen = socket.sessions.is_empty() && socket.program.is_none();
+            if socket.state == State::Accepting && unseen {
                 accepting.push(SocketRef::of(index as u32, entry.generation));
             }
         }
@@ -675,9 +559,13 @@ impl Machine for SocketLayer {
     type Refusal = Infallible;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
+        self.programs.set_time(now);
         match input {
-            // A service that was restarted has no addresses of programs any more.
-            Input::Start => self.out.push_back(Output::Addresses(Vec::new())),
+            Input::Start => {
+                // A service that was restarted has no addresses of programs any more.
+                self.out.push_back(Output::Addresses(Vec::new()));
+                self.start_programs();
+            }
             Input::Atm(event, heard) => self.told(event, heard, now),
             Input::Received { conn, sdus } => self.received(conn, sdus),
             Input::Joined {
@@ -715,10 +603,12 @@ impl Machine for SocketLayer {
             Input::Resolved { ip, answer } => self.resolved(ip, answer),
             Input::AskAgain => self.ask_again(),
         }
+        self.pass_waiting();
         Ok(())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.programs.set_time(now);
         for timed in self.deadlines.due(now) {
             self.deadlines.set(timed, None);
             match timed {
@@ -727,6 +617,8 @@ impl Machine for SocketLayer {
                 Timed::Socket(at) => self.late(at),
             }
         }
+        self.programs_due();
+        self.pass_waiting();
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -734,7 +626,8 @@ impl Machine for SocketLayer {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.next()
+        let programs = self.programs_deadline().into_iter();
+        programs.chain(self.deadlines.next()).min()
     }
 }
 

@@ -8,10 +8,10 @@ use crate::ip::apps::AppResult;
 use crate::ip::books::packet_in;
 use crate::ip::neighbours::NeighbourCounters;
 use crate::signalling::CallInfo;
+use aerostat_proto::Instant;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_proto::socket::PduCounts;
-use aerostat_proto::{ConnId, Instant};
 use aerostat_wire::ipv4::mark_congestion;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -139,8 +139,10 @@ impl Host {
             }
             ServiceKind::Mpc | ServiceKind::Mps => Encapsulation::Mpoa,
             ServiceKind::Clip | ServiceKind::Nhc => Encapsulation::ClassicalIp,
-            ServiceKind::Sockets if self.uses_atp(conn) => Encapsulation::Atp,
-            ServiceKind::Sockets | ServiceKind::SocketLayer => Encapsulation::Native,
+            ServiceKind::Sockets => match self.sockets()?.uses_atp(conn) {
+                true => Encapsulation::Atp,
+                false => Encapsulation::Native,
+            },
         })
     }
 
@@ -151,12 +153,6 @@ impl Host {
         let from = sdu.len() - packet.len();
         let mut told = sdu.to_vec();
         mark_congestion(told.get_mut(from..)?).then_some(told)
-    }
-
-    /// True if a program of the lab file uses ATP on this connection.
-    fn uses_atp(&self, conn: ConnId) -> bool {
-        let sockets = self.sockets.and_then(|sockets| self.machine(sockets));
-        sockets.is_some_and(|sockets| sockets.uses_atp(conn))
     }
 
     /// Measurements of receivers by the host's own clock; `None` if it is the clock of the lab.
@@ -299,9 +295,6 @@ impl Host {
                     let attempts = itf.map(|itf| self.attempts(Waits::Clip(itf)));
                     let attempts = attempts.unwrap_or_default();
                     tables.extend(inspect::clip::tables(itf, &m.snapshot(now), attempts));
-                }
-                (StateKind::Sockets, Service::SocketLayer(m)) => {
-                    tables.extend(inspect::sockets::open(m))
                 }
                 (StateKind::Sockets, Service::Sockets(m)) => {
                     tables.extend(inspect::sockets::tables(m))
@@ -481,8 +474,8 @@ impl Host {
         let mut all: BTreeSet<AtmAddress> = listeners
             .map(|(address, ..)| address.with_selector(0))
             .collect();
-        if let Some((layer, _)) = self.socket_layer() {
-            all.extend(layer.added());
+        if let Some(sockets) = self.sockets() {
+            all.extend(sockets.added());
         }
         all.into_iter()
             .map(|address| linux::LocalAddress { itf: 0, address })

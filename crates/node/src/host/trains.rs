@@ -207,11 +207,13 @@ impl Host {
     /// # Errors
     /// The PDUs, if they are not for the socket service, or a program did not write them.
     fn take_sdus(&mut self, vc: Vc, part: TrainPart, now: Instant) -> Result<(), TrainPart> {
-        let Some((layer, conn)) = self.layer_of(vc) else {
+        let conn = self.conn_of_program(vc);
+        let machines = |conn: &ConnId| self.sockets()?.reader(*conn)?.is_none().then_some(());
+        let Some(conn) = conn.filter(|conn| machines(conn).is_some()) else {
             return Err(part);
         };
         let sdus = part.into_sdus()?;
-        self.tell(layer, socket_layer::Input::Received { conn, sdus }, now);
+        self.tell_sockets(socket_layer::Input::Received { conn, sdus }, now);
         self.settle(now);
         Ok(())
     }

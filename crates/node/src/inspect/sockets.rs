@@ -3,8 +3,8 @@
 use super::microseconds;
 use super::words::{Does, Releaser};
 use super::{Name, Table, counters};
-use crate::host::socket_layer::{LOCAL, Socket, SocketLayer};
-use crate::host::sockets::{Answer, Program, Record, Role, Sockets, Sum};
+use crate::host::socket_layer::programs::{Answer, Program, Record, Role};
+use crate::host::socket_layer::{Socket, SocketLayer, Sum};
 use aerostat_wire::AtmAddress;
 use std::net::Ipv4Addr;
 
@@ -27,46 +27,46 @@ crate::rows! {
     }
 
     /// One row for each call of a program, and for each permanent connection that it uses.
-    pub struct CallRow: "sockets.calls" for (seen: &Record, programs: &[Program]) {
+    pub struct CallRow: "sockets.calls" for (seen: &Record<'_>, programs: &[Program]) {
         /// The program.
         pub name: Option<String> = programs.get(seen.program).map(|p| p.name.clone()),
         /// ATM address at the other end.
-        pub peer: Option<AtmAddress> as Detail(4) = seen.peer,
+        pub peer: Option<AtmAddress> as Detail(4) = seen.socket.peer,
         /// State of the call.
-        pub state: Name = seen.state.name().into(),
+        pub state: Name = seen.socket.state().of_call().into(),
         /// VPI.VCI; `local` for a call that does not leave the host.
-        pub vc: Option<String> = label(seen),
+        pub vc: Option<String> = Some(seen.socket.label()).filter(|label| !label.is_empty()),
         /// Time from SETUP to CONNECT at the caller.
-        pub setup_us: Option<u64> = seen.setup.map(microseconds),
+        pub setup_us: Option<u64> = seen.own.setup.map(microseconds),
         /// PDUs that the program began to write, or had to send back.
-        pub offered_pdus: u64 = seen.offered,
+        pub offered_pdus: u64 = seen.own.offered,
         /// Of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with
         /// the call.
-        pub refused_pdus: u64 = seen.refused,
+        pub refused_pdus: u64 = seen.socket.refused,
         /// Of these, PDUs that wait in the program for room in the adapter: offered = sent + refused + waiting.
         pub waiting_pdus: u64 = seen.waiting(),
         /// PDUs of its own that were written after the time that its rate gives them.
-        pub late_pdus: u64 = seen.late,
+        pub late_pdus: u64 = seen.own.late,
         /// PDUs that the adapter has taken.
-        pub sent_pdus: u64 = seen.sent.pdus,
+        pub sent_pdus: u64 = seen.socket.sent.pdus,
         /// Octets of these.
-        pub sent_octets: u64 as Detail(2) = seen.sent.octets,
+        pub sent_octets: u64 as Detail(2) = seen.socket.sent.octets,
         /// CRC-32 of the octets sent, as gzip's.
-        pub sent_crc32: Option<String> as Detail(0) = crc(seen.sent),
+        pub sent_crc32: Option<String> as Detail(0) = crc(seen.socket.sent),
         /// Of the PDUs sent, those that the adapter dropped: the call ended, or the link went down, before they left.
-        pub unsent_pdus: u64 = seen.unsent,
+        pub unsent_pdus: u64 = seen.socket.unsent,
         /// PDUs received.
-        pub received_pdus: u64 = seen.received.pdus,
+        pub received_pdus: u64 = seen.socket.received.pdus,
         /// Octets of these.
-        pub received_octets: u64 as Detail(3) = seen.received.octets,
+        pub received_octets: u64 as Detail(3) = seen.socket.received.octets,
         /// CRC-32 of the octets received.
-        pub received_crc32: Option<String> as Detail(1) = crc(seen.received),
+        pub received_crc32: Option<String> as Detail(1) = crc(seen.socket.received),
         /// PDUs that came with cells missing or damaged.
-        pub damaged_pdus: u64 = seen.damaged,
+        pub damaged_pdus: u64 = seen.socket.damaged,
         /// Cause of the release, Q.2610.
-        pub cause: Option<u8> = seen.cause.map(|cause| cause.0),
+        pub cause: Option<u8> = seen.socket.cause.map(|cause| cause.0),
         /// Side that released the call.
-        pub released_by: Option<Releaser> = seen.cause.map(|_| if seen.by_us { Releaser::Us } else { Releaser::Peer }),
+        pub released_by: Option<Releaser> = seen.socket.cause.map(|_| if seen.socket.by_us { Releaser::Us } else { Releaser::Peer }),
     }
 
     /// One row for each ATM socket of a program of the machine.
@@ -121,9 +121,23 @@ crate::rows! {
     }
 }
 
-/// The tables of the socket service: all sockets, and what has to do with calls to IP addresses if there are any.
-#[must_use]
-pub fn open(layer: &SocketLayer) -> Vec<Table> {
+/// The tables of a host's sockets: first those of programs of the lab file, then those of the machine.
+pub(crate) fn tables(sockets: &SocketLayer) -> Vec<Table> {
+    let (programs, open) = (sockets.programs(), sockets.sockets().next().is_some());
+    let mut tables = Vec::new();
+    if !programs.is_empty() {
+        tables.push(Table::of(programs.iter().map(ProgramRow::from)));
+        let calls = sockets.calls();
+        tables.push(Table::of(calls.map(|call| CallRow::of(&call, programs))));
+    }
+    if open || programs.is_empty() {
+        tables.extend(machines(sockets));
+    }
+    tables
+}
+
+/// All sockets of programs of the machine, and what has to do with calls to IP addresses if there are any.
+fn machines(layer: &SocketLayer) -> Vec<Table> {
     let rows = layer.sockets().map(|(at, socket)| {
         let name = format!("{}/{}", at.index(), at.generation());
         OpenSocketRow::of(name, socket)
@@ -212,20 +226,4 @@ impl From<&Program> for ProgramRow {
 
 fn crc(sum: Sum) -> Option<String> {
     (sum.pdus > 0).then(|| format!("{:08x}", sum.crc32))
-}
-
-fn label(seen: &Record) -> Option<String> {
-    match seen.is_inside() {
-        true => Some(LOCAL.to_owned()),
-        false => seen.vc.map(|vc| vc.to_string()),
-    }
-}
-
-/// The tables of a host's programs.
-pub(crate) fn tables(sockets: &Sockets) -> Vec<Table> {
-    let programs = sockets.programs();
-    vec![
-        Table::of(programs.iter().map(ProgramRow::from)),
-        Table::of(sockets.calls().map(|call| CallRow::of(call, programs))),
-    ]
 }

@@ -6,15 +6,15 @@
 //! that time ([`Errand`]). The link need not be up. Source: Black and Crosby, Experience and Results from the
 //! Implementation of an ATM Socket Family (1993), §2 and §4.
 //!
-//! Only users that have asked for it ([`Input::Local`](super::Input::Local)) have such calls: an SDU goes from one end
-//! to the other ([`Signalling::inside`]). A point-to-multipoint call goes through the network, whose switches copy.
+//! Only the sockets of programs ([`Input::Sockets`](super::Input::Sockets)) have such calls, and pass SDUs from one end
+//! to the other themselves. A point-to-multipoint call goes through the network, whose switches copy.
 
-use super::connections::{Conn, may_send};
+use super::connections::Conn;
 use super::user_data::End;
 use super::{Output, Phase, Signalling, UserId};
 use aerostat_proto::sigd::ToSigd;
 use aerostat_proto::uni::CallId;
-use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, Trace};
+use aerostat_proto::{AtmEvent, Cause, Instant, Trace};
 use aerostat_wire::q2931::{MessageType, UserData};
 use aerostat_wire::{AtmAddress, Qos};
 
@@ -84,23 +84,10 @@ impl Signalling {
         }
     }
 
-    /// The other end of a call inside the host, which gets this SDU; `None` if there is no such call, or if the SDU
-    /// cannot be sent.
-    #[must_use]
-    pub fn inside(&self, user: UserId, conn: ConnId, sdu: &[u8]) -> Option<ConnId> {
-        let known = self.conns.get(self.ids.get(&(user, conn))?)?;
-        let Some(Local::Peer(peer)) = known.local else {
-            return None;
-        };
-        let peer = self.conns.get(&peer)?;
-        let open = known.phase == Phase::Connected && peer.phase == Phase::Connected;
-        (open && may_send(&known.qos, sdu).is_ok()).then_some(peer.owner?.1)
-    }
-
     /// True if a call of this user stays in the host: the user listens at the called address itself, or no user does
     /// and the address is one of this host.
     pub(super) fn is_local(&self, user: UserId, made: &Conn) -> bool {
-        if made.multipoint || !self.local.contains(&user) {
+        if made.multipoint || self.sockets != Some(user) {
             return false;
         }
         let host = |address: AtmAddress| address.with_selector(0);
@@ -149,7 +136,7 @@ impl Signalling {
             return self.seat.refuse();
         }
         let taken = match self.taker(made) {
-            Some((user, sap)) if self.local.contains(&user) => match self.has_room(user) {
+            Some((user, sap)) if self.sockets == Some(user) => match self.has_room(user) {
                 true => Ok((user, sap)),
                 false => Err(Cause::RESOURCES),
             },
@@ -221,7 +208,7 @@ impl Signalling {
                 continue;
             };
             (known.phase, known.qos) = (Phase::Connected, qos);
-            if let (Some((user, conn)), Some((_, peer))) = (known.owner, peer) {
+            if let (Some((_, conn)), Some((_, peer))) = (known.owner, peer) {
                 // The caller hears what the called side says with its answer.
                 let data = if call == caller {
                     core::mem::take(&mut said)
@@ -230,7 +217,6 @@ impl Signalling {
                 };
                 let heard = self.heard(call, data);
                 self.outputs.push_back(Output::Joined {
-                    user,
                     conn,
                     peer,
                     qos,

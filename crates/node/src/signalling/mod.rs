@@ -26,8 +26,8 @@
 //! ([`Config::network`]), as `atmsigd -m network` of linux-atm does: it gives each call its label, and nothing is
 //! behind it, so that it takes calls for its own listeners only.
 //!
-//! **Calls inside the host.** A user that calls one of its own listeners, and has asked for it ([`Input::Local`]), gets
-//! a connection without a label (`local.rs`). The daemon decides about it, and the link need not be up.
+//! **Calls inside the host.** A call of the user with the sockets of programs ([`Input::Sockets`]) to a listener of its
+//! own is a connection without a label (`local.rs`). The daemon decides about it, and the link need not be up.
 //!
 //! **Permanent connections** are calls without messages: the user names the label, and faults of the signalling link do
 //! not affect them. A label that a call uses is refused with cause 35.
@@ -63,13 +63,14 @@ mod user_data;
 pub use local::Errand;
 pub use seat::{DaemonCounters, DaemonEvent};
 pub use sigd::{FIRST_CALL_VCI, Sigd};
+pub(crate) use user_data::AAL_UNSUPPORTED;
 pub use user_data::{Along, FACILITY_REJECTED, Heard};
 
 use connections::{Conn, Conns};
 use listeners::Listeners;
 use seat::Presence;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use aerostat_proto::sigd::{LinkInfo, ToSigd};
 use aerostat_proto::split::{Seat, ToDaemon};
@@ -161,10 +162,9 @@ pub enum Input<'a> {
     Signalling(&'a [u8]),
     /// A new user; it gets `Up` at once if the link is up.
     AddUser(UserId),
-    /// Calls of this user to its own listeners stay in the host from now on ([`Output::Joined`]).
-    Local(UserId),
-    /// This user takes calls of single cells.
-    SingleCells(UserId),
+    /// This user has the sockets of programs: from now on calls to its own listeners stay in the host
+    /// ([`Output::Joined`]), and it is offered calls of single cells.
+    Sockets(UserId),
     /// The manager has done this.
     Managed(Errand),
     /// A user is gone: its listeners and calls end.
@@ -216,11 +216,9 @@ pub enum Output {
     },
     /// An event for a user. Never `Received`: see [`Signalling::receiver`].
     Event(UserId, AtmEvent<&'static [u8]>, Heard),
-    /// A call of a user to its own listener can be used: `conn` and `peer` are its ends, and each end gets this. No
-    /// label belongs to it.
+    /// A call of the sockets to a listener of their own can be used: `conn` and `peer` are its ends, and each end gets
+    /// this. No label belongs to it.
     Joined {
-        /// The user.
-        user: UserId,
         /// The connection.
         conn: ConnId,
         /// The other end, a connection of the same user.
@@ -341,10 +339,8 @@ pub struct Signalling {
     users: BTreeMap<UserId, usize>,
     /// Contracts of permanent connections that management has changed, by label.
     contracts: BTreeMap<Vc, Qos>,
-    /// Users whose calls to their own listeners stay in the host.
-    local: BTreeSet<UserId>,
-    /// Users that take calls of single cells.
-    single_cells: BTreeSet<UserId>,
+    /// The user with the sockets of programs.
+    sockets: Option<UserId>,
     /// True if the manager takes time for calls inside the host.
     paced: bool,
     listeners: Listeners,
@@ -392,8 +388,7 @@ impl Signalling {
             up: false,
             users: BTreeMap::new(),
             contracts: BTreeMap::new(),
-            local: BTreeSet::new(),
-            single_cells: BTreeSet::new(),
+            sockets: None,
             paced: false,
             listeners: Listeners::default(),
             conns: Conns::default(),
@@ -552,12 +547,8 @@ impl Machine for Signalling {
                 Ok(())
             }
             Input::AddUser(user) => self.add_user(user),
-            Input::Local(user) => {
-                self.local.insert(user);
-                Ok(())
-            }
-            Input::SingleCells(user) => {
-                self.single_cells.insert(user);
+            Input::Sockets(user) => {
+                self.sockets = Some(user);
                 Ok(())
             }
             Input::Managed(errand) => {

@@ -45,8 +45,7 @@ impl Signalling {
         self.listeners.drop_user(user);
         let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
         let conns = self.ids.range(range).map(|((_, conn), _)| *conn);
-        self.local.remove(&user);
-        self.single_cells.remove(&user);
+        self.sockets.take_if(|sockets| *sockets == user);
         for conn in conns.collect::<Vec<_>>() {
             // The other end of a local call has ended with the first one.
             if self.ids.contains_key(&(user, conn)) {

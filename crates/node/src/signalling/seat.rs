@@ -335,7 +335,7 @@ impl Signalling {
                 self.counters.refused += 1;
                 Err(Cause::RESOURCES)
             }
-            Some((user, _)) if aal == AalType::Aal0 && !self.single_cells.contains(&user) => {
+            Some((user, _)) if aal == AalType::Aal0 && self.sockets != Some(user) => {
                 self.counters.refused += 1;
                 Err(AAL_UNSUPPORTED)
             }

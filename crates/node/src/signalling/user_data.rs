@@ -13,7 +13,7 @@ use aerostat_wire::q2931::UserData;
 pub const FACILITY_REJECTED: Cause = Cause(29);
 
 /// AAL parameters cannot be supported. Source: Q.2610; the number of UNI 3.1 and later.
-pub(super) const AAL_UNSUPPORTED: Cause = Cause(78);
+pub(crate) const AAL_UNSUPPORTED: Cause = Cause(78);
 
 /// User data and AAL of a request to the ATM service, beyond what every user has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,11 @@ impl Signalling {
     /// Values that come along with an event about a call, in which the other end says `data`.
     pub(super) fn heard(&self, call: CallId, data: UserData) -> Heard {
         let known = self.conns.get(&call);
-        let known = known.filter(|known| known.owner.is_some_and(|(u, _)| self.local.contains(&u)));
+        let known = known.filter(|known| {
+            known
+                .owner
+                .is_some_and(|(user, _)| self.sockets == Some(user))
+        });
         known.map_or_else(Heard::default, |known| Heard {
             carried: self.carries(known.local.is_some()).then_some(data),
             aal: known.aal,

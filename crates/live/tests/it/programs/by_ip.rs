@@ -429,7 +429,7 @@ fn strike(net: &mut Net<'_>, fault: Fault, (x, caller): (NodeId, SocketRef)) {
             net.give(x, Input::Gone { session });
             net.give(x, Input::Closed { socket: caller });
         }
-        Fault::Service => command(net, HostCommand::Crash(ServiceKind::SocketLayer)),
+        Fault::Service => command(net, HostCommand::Crash(ServiceKind::Sockets)),
         Fault::Member => command(net, HostCommand::Crash(ServiceKind::Clip)),
         Fault::MemberReturns => command(net, HostCommand::Restart(ServiceKind::Clip)),
         Fault::Host => net.world.fault(builder, FaultKind::Crash(x, None), now),

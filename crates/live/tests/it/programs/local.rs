@@ -414,7 +414,7 @@ fn kill(net: &mut Net<'_>, manager: &mut Manager, x: NodeId, what: Killed, ends:
         }
         Killed::Manager => manager.dies(net, x),
         Killed::Service => {
-            let crash = HostCommand::Crash(ServiceKind::SocketLayer);
+            let crash = HostCommand::Crash(ServiceKind::Sockets);
             net.world.command(x, crash, now);
         }
         Killed::Host => {

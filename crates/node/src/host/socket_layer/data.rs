@@ -39,7 +39,7 @@ impl SocketLayer {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        if sdus.octets() == 0 && socket.sent.0 == 0 {
+        if sdus.octets() == 0 && socket.sent.pdus == 0 {
             // A program that does not wait for its call has filled its descriptor with such packets.
             return;
         }
@@ -65,18 +65,42 @@ impl SocketLayer {
             return self.end(at, PROTOCOL_ERROR, now);
         }
         if socket.local_end.is_some() {
+            socket.sent.add(pdus, octets as u64);
             return self.pass(at, sdus);
         }
-        if let Some(conn) = socket.conn {
-            socket.writing = Writing::Asked(pdus, octets as u64);
-            self.out.push_back(Output::Write(conn, sdus));
+        self.give(at, sdus);
+    }
+
+    /// Gives PDUs to the adapter, or to the other end inside the host. [`Self::written`] has the answer.
+    pub(super) fn give(&mut self, at: SocketRef, sdus: Sdus) {
+        let now = self.programs.now;
+        let Some(entry) = self.entry_mut(at) else {
+            return;
+        };
+        let Some(socket) = entry.socket.as_deref_mut() else {
+            return;
+        };
+        let Some(conn) = socket.conn else {
+            return;
+        };
+        socket.writing = Writing::Asked(sdus.count() as u64, sdus.octets() as u64);
+        if let Some(behaviour) = &mut entry.behaviour {
+            behaviour.attempt(now);
+        }
+        match socket.local_end {
+            Some(_) => self.inside.push_back((at, sdus)),
+            None => self.out.push_back(Output::Write(conn, sdus)),
         }
     }
 
     /// The adapter has something about PDUs of a socket.
     pub(super) fn adapter(&mut self, event: FromAdapter) {
         match event {
-            FromAdapter::Written { conn, written } => self.written(conn, written),
+            FromAdapter::Written { conn, written } => {
+                if let Some(at) = self.conns.get(&conn).copied() {
+                    self.written(at, written);
+                }
+            }
             FromAdapter::Room { conn } => self.room(conn),
             FromAdapter::Damaged { conn } => {
                 if let Some(at) = self.conns.get(&conn).copied()
@@ -97,10 +121,8 @@ impl SocketLayer {
         }
     }
 
-    fn written(&mut self, conn: ConnId, written: Written) {
-        let Some(at) = self.conns.get(&conn).copied() else {
-            return;
-        };
+    /// The answer to PDUs of a socket.
+    pub(super) fn written(&mut self, at: SocketRef, written: Written) {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
@@ -119,10 +141,12 @@ impl SocketLayer {
                 (taken, Writing::Blocked(rest))
             }
         };
-        socket.sent.0 += taken.0;
-        socket.sent.1 += taken.1;
+        socket.sent.add(taken.0, taken.1);
         socket.writing = writing;
-        self.went_on(at);
+        match socket.program {
+            Some(_) => self.program_went_on(at, taken.0 > 0),
+            None => self.went_on(at),
+        }
     }
 
     /// If the PDU has been taken, the next one may come; or, at the end, all of them have to leave.
@@ -149,10 +173,8 @@ impl SocketLayer {
             return;
         };
         match std::mem::take(&mut socket.writing) {
-            Writing::Blocked(sdus) => {
-                socket.writing = Writing::Asked(sdus.count() as u64, sdus.octets() as u64);
-                self.out.push_back(Output::Write(conn, sdus));
-            }
+            Writing::Blocked(sdus) => self.give(at, sdus),
+            Writing::Idle if socket.program.is_some() => self.all_has_left(at),
             // Everything has left.
             Writing::Idle if socket.state == State::Ending => {
                 let cause = socket.last;
@@ -170,8 +192,12 @@ impl SocketLayer {
         let Some(socket) = self.get_mut(at) else {
             return;
         };
-        socket.received.0 += sdus.count() as u64;
-        socket.received.1 += sdus.octets() as u64;
+        if socket.program.is_some() {
+            return sdus.iter().for_each(|sdu| self.read_by_program(at, sdu));
+        }
+        socket
+            .received
+            .add(sdus.count() as u64, sdus.octets() as u64);
         // The program of a socket that ends does not read any more.
         if socket.state == State::Ending {
             socket.unread += sdus.count() as u64;

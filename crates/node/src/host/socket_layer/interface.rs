@@ -47,9 +47,7 @@ impl SocketLayer {
             return;
         }
         config.address = before.with_prefix(prefix);
-        let taken = std::mem::take(&mut config.taken).into_iter();
-        let moved = taken.map(|(address, sap)| (address.with_prefix(prefix), sap));
-        config.taken = moved.collect();
+        self.programs.set_prefix(prefix);
         if let Some(own) = Arc::make_mut(&mut config.names).get_mut(&config.host)
             && own.same_end_system(&before)
         {
@@ -78,8 +76,8 @@ impl Host {
         let mut all: BTreeSet<AtmAddress> = listeners
             .map(|(address, ..)| address.with_selector(0))
             .collect();
-        if let Some((layer, _)) = self.socket_layer() {
-            all.extend(layer.added());
+        if let Some(sockets) = self.sockets() {
+            all.extend(sockets.added());
         }
         match self.ilmi_addresses() {
             Some(registered) => all.extend(registered.iter().map(|a| a.with_selector(0))),
@@ -135,8 +133,8 @@ impl Station {
     fn interface(&self) -> Interface {
         let (host, nic) = (self.host(), self.nic());
         let own = host
-            .socket_layer()
-            .map_or(AtmAddress::default(), |(layer, _)| layer.address());
+            .sockets()
+            .map_or(AtmAddress::default(), SocketLayer::address);
         let (addresses, left) = bounded(host.interface_addresses(own).into_iter());
         let (lecs, left_lecs) = bounded(host.ilmi_services().iter().copied());
         let output = nic.output();

@@ -12,12 +12,33 @@ use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap};
 pub(super) struct Waiting {
     pub(super) listener: SocketRef,
     pub(super) offer: u32,
-    caller: Option<AtmAddress>,
+    pub(super) caller: Option<AtmAddress>,
     called: AtmAddress,
     sap: Sap,
-    qos: ConnectionQos,
+    pub(super) qos: ConnectionQos,
     /// User data of the caller; `None` if messages about this call carry no user data.
     carried: Option<UserData>,
+}
+
+impl Waiting {
+    /// The socket of the call once it is accepted, on these terms or as offered.
+    pub(super) fn accepted(self, conn: ConnId, terms: Option<Qos>, asked: Option<Asked>) -> Socket {
+        Socket {
+            state: State::Accepting,
+            local: Some(self.called),
+            peer: self.caller,
+            sap: self.sap,
+            qos: ConnectionQos {
+                aal: self.qos.aal,
+                qos: terms.unwrap_or(self.qos.qos),
+            },
+            conn: Some(conn),
+            asked,
+            carries: self.carried.is_some(),
+            heard: self.carried.unwrap_or_default(),
+            ..Socket::new(asked.map(|asked| asked.session))
+        }
+    }
 }
 
 impl SocketLayer {
@@ -39,13 +60,6 @@ impl SocketLayer {
             let cause = Cause::INCOMPATIBLE;
             return self.request(AtmRequest::Release { conn, cause });
         };
-        if socket.offers.len() >= socket.backlog {
-            socket.missed += 1;
-            let cause = Cause::BUSY;
-            return self.request(AtmRequest::Release { conn, cause });
-        }
-        socket.offers.insert(offer, conn);
-        self.next_offer = offer.wrapping_add(1).max(1);
         let waiting = Waiting {
             listener: at,
             offer,
@@ -55,6 +69,16 @@ impl SocketLayer {
             qos,
             carried: carried.clone(),
         };
+        if let Some(program) = socket.program {
+            return self.offered_to_program(program, conn, waiting, multipoint);
+        }
+        if socket.offers.len() >= socket.backlog {
+            socket.missed += 1;
+            let cause = Cause::BUSY;
+            return self.request(AtmRequest::Release { conn, cause });
+        }
+        socket.offers.insert(offer, conn);
+        self.next_offer = offer.wrapping_add(1).max(1);
         self.offers.insert(conn, waiting);
         self.deadlines
             .set(Timed::Offer(at, offer), Some(now + OFFER));
@@ -107,21 +131,7 @@ impl SocketLayer {
         now: Instant,
     ) -> Result<(), Failure> {
         let (conn, waiting) = self.take_offer(listener, offer).ok_or_else(no_offer)?;
-        let socket = Socket {
-            state: State::Accepting,
-            local: Some(waiting.called),
-            peer: waiting.caller,
-            sap: waiting.sap,
-            qos: ConnectionQos {
-                aal: waiting.qos.aal,
-                qos: terms.unwrap_or(waiting.qos.qos),
-            },
-            conn: Some(conn),
-            asked: Some(asked),
-            carries: waiting.carried.is_some(),
-            heard: waiting.carried.unwrap_or_default(),
-            ..Socket::new(asked.session)
-        };
+        let socket = waiting.accepted(conn, terms, Some(asked));
         let Some(at) = self.add(socket) else {
             let cause = Cause::RESOURCES;
             self.request(AtmRequest::Release { conn, cause });

@@ -250,7 +250,9 @@ impl SocketLayer {
     }
 
     fn open(&mut self, asked: Asked) -> Result {
-        let at = self.add(Socket::new(asked.session)).ok_or_else(full)?;
+        let at = self
+            .add(Socket::new(Some(asked.session)))
+            .ok_or_else(full)?;
         let Asked { session, number } = asked;
         self.tell(ToPrograms::Answer {
             session,
@@ -304,8 +306,7 @@ impl SocketLayer {
 
     /// True if a program of the machine or of the lab file listens for this.
     fn is_listened(&self, address: AtmAddress, sap: Sap) -> bool {
-        let key = (address, sap);
-        self.listeners.contains_key(&key) || self.config.taken.contains(&key)
+        self.listeners.contains_key(&(address, sap))
     }
 
     /// True if a program of the lab file listens for this where those call who name the host alone. A program that
@@ -315,7 +316,9 @@ impl SocketLayer {
             .config
             .address
             .with_selector(self.config.first_selector);
-        self.config.taken.contains(&(named, sap))
+        let listener = self.listeners.get(&(named, sap));
+        let socket = listener.and_then(|at| self.get(*at));
+        socket.is_some_and(|socket| socket.program.is_some())
     }
 
     fn served_already(&self) -> Failure {
@@ -391,17 +394,27 @@ impl SocketLayer {
             socket.state = State::Listening;
             socket.backlog = backlog.into();
         }
-        self.listeners.insert((address, sap), at);
         let max_sdu = match max_sdu {
             0 => u16::MAX,
             given => given,
         };
+        self.begin_listening(at, (address, sap), max_sdu);
+        Ok(Some(Answer::Done))
+    }
+
+    /// A socket gets the calls for this address and access point from now on.
+    pub(super) fn begin_listening(
+        &mut self,
+        at: SocketRef,
+        (address, sap): (AtmAddress, Sap),
+        max_sdu: u16,
+    ) {
+        self.listeners.insert((address, sap), at);
         self.request(AtmRequest::Listen {
             address,
             sap,
             max_sdu,
         });
-        Ok(Some(Answer::Done))
     }
 
     fn connect(
@@ -523,19 +536,23 @@ impl SocketLayer {
         let given = qos_of::<ConnectionQos>(qos)?;
         let vc = label_of(label)?;
         self.has_room()?;
-        let conn = self.new_conn();
         let socket = self.unused(asked, at)?;
-        socket.state = State::Connecting;
         socket.qos = given;
-        socket.conn = Some(conn);
         socket.asked = Some(asked);
-        self.conns.insert(conn, at);
-        self.request(AtmRequest::OpenPermanent {
-            conn,
-            vc,
-            qos: given.qos,
-        });
+        self.use_permanent(at, vc);
         Ok(None)
+    }
+
+    /// Opens the permanent connection with this label, by the contract of its socket.
+    pub(super) fn use_permanent(&mut self, at: SocketRef, vc: Vc) {
+        let conn = self.new_conn();
+        if let Some(socket) = self.get_mut(at) {
+            socket.state = State::Connecting;
+            socket.conn = Some(conn);
+            let qos = socket.qos.qos;
+            self.conns.insert(conn, at);
+            self.request(AtmRequest::OpenPermanent { conn, vc, qos });
+        }
     }
 
     fn accept_offer(

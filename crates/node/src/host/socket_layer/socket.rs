@@ -1,5 +1,6 @@
 //! A socket: its state, and what its program may know of it.
 
+use super::programs::crc32;
 use super::{ConnId, LOCAL, Session, hex, local, parties, resolve};
 use crate::atm::Sdus;
 use aerostat_proto::Cause;
@@ -46,6 +47,18 @@ impl State {
             Self::Ended => "ended",
         }
     }
+    /// State of a call of a program of the lab file, in the words of its tables.
+    #[must_use]
+    pub const fn of_call(self) -> &'static str {
+        match self {
+            Self::Idle | Self::Bound | Self::Listening | Self::Resolving | Self::Connecting => {
+                "calling"
+            }
+            Self::Accepting => "accepted",
+            Self::Connected | Self::Ending => "open",
+            Self::Ended => "ended",
+        }
+    }
 }
 
 /// A request whose answer waits for the network.
@@ -78,22 +91,49 @@ impl Writing {
     }
 }
 
+/// PDUs in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// PDUs.
+    pub pdus: u64,
+    /// Their octets.
+    pub octets: u64,
+    /// CRC-32 of all octets; 0 for a program of the machine.
+    pub crc32: u32,
+}
+
+impl Sum {
+    pub(super) const fn add(&mut self, pdus: u64, octets: u64) {
+        self.pdus += pdus;
+        self.octets += octets;
+    }
+    /// Adds a PDU with its octets.
+    pub(super) fn add_summed(&mut self, sdu: &[u8]) {
+        self.add(1, sdu.len() as u64);
+        self.crc32 = crc32(self.crc32, sdu);
+    }
+}
+
 /// A socket.
 #[derive(Debug)]
 pub struct Socket {
     pub(super) state: State,
+    /// Index of the program of the lab file that has it; `None` for programs of the machine.
+    pub(super) program: Option<usize>,
     /// Sessions that may use it.
     pub(super) sessions: Vec<Session>,
     pub(super) local: Option<AtmAddress>,
     /// True if the service has chosen the address.
     pub(super) chosen: bool,
-    pub(super) peer: Option<AtmAddress>,
+    /// The other end, if it is known.
+    pub peer: Option<AtmAddress>,
     /// The call to an IP address, once it was requested.
     pub(super) wanted: Option<Box<resolve::Wanted>>,
     pub(super) sap: Sap,
     pub(super) qos: ConnectionQos,
     pub(super) conn: Option<ConnId>,
-    pub(super) vc: Option<Vc>,
+    /// Its label on this host's link, once open; `None` also for a call inside the host.
+    pub vc: Option<Vc>,
     /// The request of its program that waits.
     pub(super) asked: Option<Asked>,
     pub(super) writing: Writing,
@@ -106,7 +146,7 @@ pub struct Socket {
     /// User data of this release.
     pub(super) farewell: UserData,
     /// Latest user data of the other end.
-    pub(super) heard: UserData,
+    pub heard: UserData,
     /// True if messages about its call carry user data.
     pub(super) carries: bool,
     /// Offers of a listener that wait.
@@ -114,25 +154,32 @@ pub struct Socket {
     pub(super) backlog: usize,
     /// Of the root of a point-to-multipoint call.
     pub(super) root: Option<parties::Root>,
-    pub(super) cause: Option<Cause>,
+    /// Cause of the end.
+    pub cause: Option<Cause>,
     /// Why no call was made, in words.
     pub(super) why: Option<String>,
     /// True if its own side ended it.
-    pub(super) by_us: bool,
-    pub(super) sent: (u64, u64),
-    pub(super) received: (u64, u64),
-    pub(super) refused: u64,
-    pub(super) unsent: u64,
+    pub by_us: bool,
+    /// PDUs sent: those that the adapter, or the other end inside the host, has taken.
+    pub sent: Sum,
+    /// PDUs received.
+    pub received: Sum,
+    /// PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with the call.
+    pub refused: u64,
+    /// PDUs of `sent` that the adapter dropped before they left, because the call ended or the link went down.
+    pub unsent: u64,
     pub(super) unread: u64,
-    pub(super) damaged: u64,
+    /// PDUs that arrived with cells missing or damaged.
+    pub damaged: u64,
     pub(super) missed: u64,
 }
 
 impl Socket {
-    pub(super) fn new(session: Session) -> Self {
+    pub(super) fn new(session: Option<Session>) -> Self {
         Self {
             state: State::Idle,
-            sessions: vec![session],
+            program: None,
+            sessions: session.into_iter().collect(),
             local: None,
             chosen: false,
             peer: None,
@@ -155,8 +202,8 @@ impl Socket {
             cause: None,
             why: None,
             by_us: false,
-            sent: (0, 0),
-            received: (0, 0),
+            sent: Sum::default(),
+            received: Sum::default(),
             refused: 0,
             unsent: 0,
             unread: 0,
@@ -191,10 +238,10 @@ impl Socket {
                 (Some(cause), None) => format!("ended {by}, {cause}"),
                 (Some(cause), Some(why)) => format!("{why}, {cause}"),
             },
-            sent: self.sent,
+            sent: (self.sent.pdus, self.sent.octets),
             refused: self.refused,
             unsent: self.unsent,
-            received: self.received,
+            received: (self.received.pdus, self.received.octets),
             unread: self.unread,
             damaged: self.damaged,
             offers: self.offers.len() as u16,
@@ -210,12 +257,12 @@ impl Socket {
     /// The call ended before these PDUs left the host.
     pub(super) fn count_unsent(&mut self, sdus: &Sdus) {
         let pdus = sdus.count() as u64;
-        self.sent.0 += pdus;
-        self.sent.1 += sdus.octets() as u64;
+        self.sent.add(pdus, sdus.octets() as u64);
         self.unsent += pdus;
     }
     /// Its label; [`LOCAL`] if the call does not leave the host, empty if there is no label.
-    pub(super) fn label(&self) -> String {
+    #[must_use]
+    pub fn label(&self) -> String {
         match (self.vc, &self.local_end) {
             (Some(vc), _) => vc.to_string(),
             (None, Some(_)) => LOCAL.to_owned(),

@@ -21,6 +21,7 @@ impl SocketLayer {
         let entry = &mut self.entries[index as usize];
         entry.generation += 1;
         entry.socket = Some(Box::new(socket));
+        entry.behaviour = None;
         Some(SocketRef::of(index, entry.generation))
     }
     /// Keeps the cause and the counts of a socket that has ended.

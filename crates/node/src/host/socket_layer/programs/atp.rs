@@ -8,11 +8,11 @@
 //! keeps the failure, and a host that restarts begins with new numbers while the other end does not, so both ends have
 //! to begin anew.
 
-use super::{Answer, Output, Record, Role, Sockets, State, refusal};
+use super::{Answer, Behaviour, Output, Program, Role, SocketLayer, SocketRef, parts};
 use aerostat_proto::atp::{
     Amount, Atp, Counters, Event, Failure, Input, Meter, Output as Told, Params, Profile, pattern,
 };
-use aerostat_proto::{Cause, ConnId, Duration, Instant, Machine, Trace};
+use aerostat_proto::{Cause, Duration, Instant, Machine, Trace};
 
 /// Limit of PDUs of ATP that wait in the program: two largest windows. ATP repeats what is refused here.
 const QUEUE: usize = 8192;
@@ -246,7 +246,7 @@ impl End {
     }
 }
 
-impl Record {
+impl Behaviour {
     /// Figures of ATP, if the program uses it.
     #[must_use]
     pub fn atp(&self) -> Option<Figures> {
@@ -268,34 +268,33 @@ impl Record {
             end.over(now);
         }
     }
-    /// The connection is open, or may get PDUs: ATP begins, if the program uses it. It sends from `starts` on.
-    pub(super) fn begin_atp(
-        &mut self,
-        transfer: Option<&Transfer>,
-        answer: Option<Answer>,
-        starts: Option<Instant>,
-    ) {
-        if let (Some(transfer), None) = (transfer, &self.atp) {
-            self.atp = Some(Box::new(End::new(transfer, answer)));
-        }
-        if let Some(end) = &mut self.atp {
-            end.starts = starts.filter(|_| end.figures.left > 0);
-            self.left = 0;
-        }
-    }
 }
 
-impl Sockets {
+impl SocketLayer {
+    /// A connection of this program is open, or may get PDUs: ATP begins, if the program uses it. It sends from the
+    /// time `starts` on.
+    pub(super) fn begin_atp(&mut self, at: SocketRef, index: usize, starts: Option<Instant>) {
+        let program = &self.programs.list[index];
+        let own = parts(&mut self.entries, at).map(|(_, own)| own);
+        let (Some(transfer), Some(own)) = (&program.atp, own) else {
+            return;
+        };
+        let new = || Box::new(End::new(transfer, program.role.answer()));
+        let end = own.atp.get_or_insert_with(new);
+        end.starts = starts.filter(|_| end.figures.left > 0);
+        (own.left, own.next) = (0, None);
+    }
+
     /// An SDU for ATP, or the time (`None`).
-    pub(super) fn atp(&mut self, conn: ConnId, sdu: Option<&[u8]>, now: Instant) {
-        let Some(call) = self.calls.get_mut(&conn) else {
+    pub(super) fn atp(&mut self, at: SocketRef, sdu: Option<&[u8]>) {
+        let now = self.programs.now;
+        let Some((socket, own)) = parts(&mut self.entries, at) else {
             return;
         };
-        let role = self.programs[call.program].role;
-        let name = &self.programs[call.program].name;
-        let Some(mut end) = call.atp.take() else {
+        let Some((index, mut end)) = socket.program.zip(own.atp.take()) else {
             return;
         };
+        let Program { name, role, .. } = &self.programs.list[index];
         match sdu {
             Some(sdu) => {
                 let _ = end.machine.handle_input(Input::Sdu(sdu), now);
@@ -308,7 +307,7 @@ impl Sockets {
         end.send(now);
         while let Some(told) = end.machine.poll_output() {
             match told {
-                Told::Sdu(sdu) => call.queue(sdu),
+                Told::Sdu(sdu) => own.queue(socket, sdu, (QUEUE, usize::MAX)),
                 Told::Event(Event::Readable) => {
                     // One event may stand for several messages: those behind a gap that is filled.
                     while end.receive(now) {}
@@ -316,7 +315,7 @@ impl Sockets {
                 Told::Event(Event::Drained) => {
                     end.figures.sent.time = now.since(end.begun);
                     if let (Role::Call { hold, .. }, 0) = (role, end.figures.left) {
-                        call.next = Some(now + hold);
+                        own.next = Some(now + *hold);
                     }
                 }
                 // The machine is not closed: what the other end sends back must find it open.
@@ -330,41 +329,23 @@ impl Sockets {
             }
         }
         end.measure(now);
-        call.atp = Some(end);
+        own.atp = Some(end);
         if let Some(failure) = failed {
             let text = format!("{name}: ATP failed: {failure}");
             let trace = Trace::milestone("socket.atp", text).with("socket", name);
             self.out.push_back(Output::Trace(trace));
             if !matches!(role, Role::Permanent { .. }) {
-                return self.fail(conn, failure, now);
+                return self.release(at, cause_of(failure));
             }
         }
-        self.write(conn, now);
-    }
-
-    /// ATP has failed: the program releases the call.
-    fn fail(&mut self, conn: ConnId, failure: Failure, now: Instant) {
-        let cause = match failure {
-            Failure::Retransmissions(_) | Failure::Close => Cause::TIMER,
-            Failure::TooLong(_) | Failure::Released => Cause::TEMPORARY,
-        };
-        self.request(refusal(conn, cause));
-        if let Some(mut call) = self.calls.remove(&conn) {
-            call.by_us = true;
-            self.over(call, cause, now);
-        }
+        self.write_next(at);
     }
 }
 
-impl Record {
-    /// Queues a PDU of ATP.
-    fn queue(&mut self, sdu: Vec<u8>) {
-        let tx = self.qos.tx;
-        let fits = tx.max_sdu == 0 || sdu.len() <= usize::from(tx.max_sdu);
-        self.offered += 1;
-        let ended = self.state == State::Ended;
-        if ended || tx.category.is_none() || !fits || !self.writer.add(sdu, QUEUE) {
-            self.refused += 1;
-        }
+/// The cause with which a program releases its call when ATP has failed.
+const fn cause_of(failure: Failure) -> Cause {
+    match failure {
+        Failure::Retransmissions(_) | Failure::Close => Cause::TIMER,
+        Failure::TooLong(_) | Failure::Released => Cause::TEMPORARY,
     }
 }

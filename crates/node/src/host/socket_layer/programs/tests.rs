@@ -1,7 +1,13 @@
+use super::super::{Config, Input};
+use super::write::{BURST, ECHO_OCTETS, PAUSE};
 use super::*;
-use crate::atm::Written;
+use crate::atm::{Sdus, Written};
+use crate::host::FromAdapter;
 use crate::rate::PacketRate;
+use crate::signalling::Heard;
 use aerostat_proto::machine::settle;
+use aerostat_proto::{AtmEvent, Machine};
+use aerostat_wire::{Qos, Sap, Vc};
 
 const OWN: AtmAddress = AtmAddress([0x47; 20]);
 const PEER: AtmAddress = AtmAddress([0x39; 20]);
@@ -45,8 +51,30 @@ fn caller(pdus: u64) -> Program {
         },
     }
 }
+fn sockets_of(programs: Vec<Program>) -> SocketLayer {
+    SocketLayer::new(Config {
+        host: "h".into(),
+        address: OWN.with_selector(0),
+        first_selector: 0xe0,
+        programs,
+        clock: Clock::default(),
+        life: (0, 0),
+        calls: 100,
+        listeners: 10,
+        names: Default::default(),
+    })
+}
+
+fn atm(event: AtmEvent<&[u8]>) -> Input<'_> {
+    Input::Atm(event, Heard::default())
+}
+
+const fn refusal(conn: ConnId, cause: Cause) -> AtmRequest {
+    AtmRequest::Release { conn, cause }
+}
+
 fn incoming(conn: ConnId) -> Input<'static> {
-    Input::Atm(AtmEvent::Incoming {
+    atm(AtmEvent::Incoming {
         conn,
         calling: Some(PEER),
         called: OWN,
@@ -55,40 +83,46 @@ fn incoming(conn: ConnId) -> Input<'static> {
         multipoint: false,
     })
 }
+/// A write, as the request of a service that does not wait for the adapter.
+fn sending(conn: ConnId, sdus: Sdus) -> AtmRequest {
+    let sdu = sdus.into_vec();
+    AtmRequest::Send { conn, sdu }
+}
+
 fn requests(outputs: Vec<Output>) -> Vec<AtmRequest> {
     let asked = outputs.into_iter().filter_map(|output| match output {
-        Output::Atm(request) => Some(request),
-        Output::Forgotten(_) | Output::Flush(_) | Output::Trace(_) => None,
+        Output::Atm(request, _) => Some(request),
+        Output::Write(conn, sdus) => Some(sending(conn, sdus)),
+        _ => None,
     });
     asked.collect()
 }
 /// All requests of the machine, with an adapter that accepts every PDU and sends it at once.
-fn with_room(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
+fn with_room(sockets: &mut SocketLayer, now: Instant) -> Vec<AtmRequest> {
     let mut asked = Vec::new();
     while let Some(output) = sockets.poll_output() {
         match output {
-            Output::Atm(request) => {
-                if let AtmRequest::Send { conn, .. } = request {
-                    let written = Written::Taken;
-                    let answer = Input::Adapter(FromAdapter::Written { conn, written });
-                    sockets.handle_input(answer, now).unwrap();
-                }
-                asked.push(request);
+            Output::Atm(request, _) => asked.push(request),
+            Output::Write(conn, sdus) => {
+                let written = Written::Taken;
+                let answer = Input::Adapter(FromAdapter::Written { conn, written });
+                sockets.handle_input(answer, now).unwrap();
+                asked.push(sending(conn, sdus));
             }
             Output::Flush(vc) => {
-                let conn = sockets.calls.iter().find(|(_, call)| call.vc == Some(vc));
-                let conn = *conn.expect("open").0;
+                let at = sockets.labels[&vc];
+                let conn = sockets.get(at).and_then(|call| call.conn).expect("open");
                 sockets
                     .handle_input(Input::Adapter(FromAdapter::Room { conn }), now)
                     .unwrap();
             }
-            Output::Forgotten(_) | Output::Trace(_) => {}
+            _ => {}
         }
     }
     asked
 }
 /// The same after the due timers have fired.
-fn fire(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
+fn fire(sockets: &mut SocketLayer, now: Instant) -> Vec<AtmRequest> {
     sockets.handle_timeout(now);
     with_room(sockets, now)
 }
@@ -106,19 +140,19 @@ fn checksum_of_the_pattern() {
 
 #[test]
 fn a_caller_sends_at_its_rate_and_releases() {
-    let mut sockets = Sockets::new(vec![caller(3)]);
+    let mut sockets = sockets_of(vec![caller(3)]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
-    assert!(settle(&mut sockets, Instant::ZERO).is_empty());
+    assert!(requests(settle(&mut sockets, Instant::ZERO)).is_empty());
     let mut now = sockets.poll_timeout().unwrap();
     assert_eq!(now, Instant::from_secs(1));
     let asked = requests(settle(&mut sockets, now));
     assert!(matches!(asked[..], [AtmRequest::Connect { called, .. }] if called == PEER));
     let conn = ConnId(0);
     now += Duration::from_millis(2);
-    let connected = Input::Atm(AtmEvent::Connected {
+    let connected = atm(AtmEvent::Connected {
         conn,
         vc: VC,
-        qos: Qos::ubr(0),
+        qos: Qos::ubr(1000),
     });
     sockets.handle_input(connected, now).unwrap();
     let mut sent = Vec::new();
@@ -138,29 +172,35 @@ fn a_caller_sends_at_its_rate_and_releases() {
     assert_eq!(sent[2].1, AtmRequest::Send { conn, sdu });
     assert_eq!(sent[3].1, refusal(conn, Cause::NORMAL));
     let call = sockets.calls().next().unwrap();
-    assert_eq!((call.sent.pdus, call.sent.octets), (3, 300));
-    assert_eq!(call.sent.crc32, crc32(0, &pattern(100).repeat(3)));
-    assert_eq!(call.setup, Some(Duration::from_millis(2)));
-    assert_eq!((call.cause, call.by_us), (Some(Cause::NORMAL), true));
+    assert_eq!((call.socket.sent.pdus, call.socket.sent.octets), (3, 300));
+    assert_eq!(call.socket.sent.crc32, crc32(0, &pattern(100).repeat(3)));
+    assert_eq!(call.own.setup, Some(Duration::from_millis(2)));
+    assert_eq!(
+        (call.socket.cause, call.socket.by_us),
+        (Some(Cause::NORMAL), true)
+    );
 }
 
 #[test]
 fn a_refused_call_keeps_its_cause() {
-    let mut sockets = Sockets::new(vec![caller(3)]);
+    let mut sockets = sockets_of(vec![caller(3)]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     let now = Instant::from_secs(1);
     settle(&mut sockets, now);
     let (conn, cause) = (ConnId(0), Cause::REJECTED);
-    let released = Input::Atm(AtmEvent::Released { conn, cause });
+    let released = atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, now).unwrap();
     let outputs = settle(&mut sockets, now);
     assert!(
-        matches!(&outputs[..], [Output::Trace(trace)] if trace.name == "socket.refused"),
+        matches!(&outputs[..], [.., Output::Trace(trace)] if trace.name == "socket.refused"),
         "{outputs:?}"
     );
     let call = sockets.calls().next().unwrap();
-    assert_eq!((call.state, call.cause), (State::Ended, Some(cause)));
-    assert_eq!((call.vc, call.by_us), (None, false));
+    assert_eq!(
+        (call.socket.state, call.socket.cause),
+        (State::Ended, Some(cause))
+    );
+    assert_eq!((call.socket.vc, call.socket.by_us), (None, false));
     assert_eq!(sockets.poll_timeout(), None);
 }
 
@@ -170,7 +210,7 @@ fn a_caller_that_calls_again() {
     if let Role::Call { every, .. } = &mut program.role {
         *every = Some(Duration::from_secs(2));
     }
-    let mut sockets = Sockets::new(vec![program]);
+    let mut sockets = sockets_of(vec![program]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     for n in 0..3 {
         let now = Instant::from_secs(1 + 3 * u64::from(n));
@@ -181,7 +221,7 @@ fn a_caller_that_calls_again() {
         };
         assert_eq!(conn, ConnId(n));
         let cause = Cause::INCOMPATIBLE;
-        let released = Input::Atm(AtmEvent::Released { conn, cause });
+        let released = atm(AtmEvent::Released { conn, cause });
         let later = now + Duration::from_secs(1);
         sockets.handle_input(released, later).unwrap();
         settle(&mut sockets, later);
@@ -191,7 +231,7 @@ fn a_caller_that_calls_again() {
 
 #[test]
 fn an_echo_and_a_busy_listener() {
-    let mut sockets = Sockets::new(vec![listener(Answer::Echo, 1)]);
+    let mut sockets = sockets_of(vec![listener(Answer::Echo, 1)]);
     let now = Instant::ZERO;
     sockets.handle_input(Input::Start, now).unwrap();
     sockets.handle_input(incoming(CONN), now).unwrap();
@@ -208,15 +248,15 @@ fn an_echo_and_a_busy_listener() {
     sockets.handle_input(incoming(second), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
     assert_eq!(asked, [refusal(second, Cause::BUSY)]);
-    let connected = Input::Atm(AtmEvent::Connected {
+    let connected = atm(AtmEvent::Connected {
         conn: CONN,
         vc: VC,
-        qos: Qos::ubr(0),
+        qos: Qos::ubr(1000),
     });
     sockets.handle_input(connected, now).unwrap();
     for size in [10, 1001] {
         let sdu = pattern(size);
-        let received = Input::Atm(AtmEvent::Received {
+        let received = atm(AtmEvent::Received {
             conn: CONN,
             sdu: &sdu,
         });
@@ -227,12 +267,15 @@ fn an_echo_and_a_busy_listener() {
     let asked = with_room(&mut sockets, now);
     assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
     let cause = Cause::NORMAL;
-    let released = Input::Atm(AtmEvent::Released { conn, cause });
+    let released = atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, now).unwrap();
     settle(&mut sockets, now);
     let calls: Vec<_> = sockets.calls().collect();
-    assert_eq!(calls[0].cause, Some(Cause::BUSY));
-    assert_eq!((calls[1].received.pdus, calls[1].sent.pdus), (2, 1));
+    assert_eq!(calls[0].socket.cause, Some(Cause::BUSY));
+    assert_eq!(
+        (calls[1].socket.received.pdus, calls[1].socket.sent.pdus),
+        (2, 1)
+    );
     // The first call has ended, so another one is accepted.
     sockets.handle_input(incoming(second), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
@@ -260,7 +303,7 @@ fn a_permanent_connection_is_read_and_written() {
         },
         ..caller(2)
     };
-    let mut sockets = Sockets::new(vec![program.clone(), program]);
+    let mut sockets = sockets_of(vec![program.clone(), program]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     let asked = requests(settle(&mut sockets, Instant::ZERO));
     let open = |n| AtmRequest::OpenPermanent {
@@ -272,16 +315,16 @@ fn a_permanent_connection_is_read_and_written() {
     // The second program finds the label in use.
     let cause = Cause::VC_UNAVAILABLE;
     let conn = ConnId(1);
-    let released = Input::Atm(AtmEvent::Released { conn, cause });
+    let released = atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, Instant::ZERO).unwrap();
     let conn = ConnId(0);
-    let connected = Input::Atm(AtmEvent::Connected {
+    let connected = atm(AtmEvent::Connected {
         conn,
         vc: at,
-        qos: Qos::ubr(0),
+        qos: Qos::ubr(1000),
     });
     sockets.handle_input(connected, Instant::ZERO).unwrap();
-    let received = Input::Atm(AtmEvent::Received { conn, sdu: b"ping" });
+    let received = atm(AtmEvent::Received { conn, sdu: b"ping" });
     sockets.handle_input(received, Instant::ZERO).unwrap();
     let asked = with_room(&mut sockets, Instant::ZERO);
     let sdu = b"ping".to_vec();
@@ -297,28 +340,34 @@ fn a_permanent_connection_is_read_and_written() {
     assert_eq!(sent, [1000, 1010].map(Instant::from_millis));
     let calls: Vec<_> = sockets.calls().collect();
     assert_eq!(
-        (calls[0].state, calls[0].cause),
+        (calls[0].socket.state, calls[0].socket.cause),
         (State::Ended, Some(cause))
     );
-    assert_eq!((calls[1].state, calls[1].vc), (State::Open, Some(at)));
-    assert_eq!((calls[1].sent.pdus, calls[1].received.pdus), (3, 1));
+    assert_eq!(
+        (calls[1].socket.state, calls[1].socket.vc),
+        (State::Connected, Some(at))
+    );
+    assert_eq!(
+        (calls[1].socket.sent.pdus, calls[1].socket.received.pdus),
+        (3, 1)
+    );
 }
 
 /// A caller of 5 PDUs that are 10 ms apart, open since the first second.
-fn open_caller() -> (Sockets, ConnId, Instant) {
+fn open_caller() -> (SocketLayer, ConnId, Instant) {
     open(caller(5))
 }
 
-fn open(program: Program) -> (Sockets, ConnId, Instant) {
-    let mut sockets = Sockets::new(vec![program]);
+fn open(program: Program) -> (SocketLayer, ConnId, Instant) {
+    let mut sockets = sockets_of(vec![program]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     let now = Instant::from_secs(1);
     settle(&mut sockets, now);
     let conn = ConnId(0);
-    let connected = Input::Atm(AtmEvent::Connected {
+    let connected = atm(AtmEvent::Connected {
         conn,
         vc: VC,
-        qos: Qos::ubr(0),
+        qos: Qos::ubr(1000),
     });
     sockets.handle_input(connected, now).unwrap();
     (sockets, conn, now)
@@ -340,7 +389,10 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
         "it waits for the adapter alone"
     );
     let row = sockets.calls().next().unwrap();
-    assert_eq!((row.offered, row.waiting(), row.sent.pdus), (1, 1, 0));
+    assert_eq!(
+        (row.own.offered, row.waiting(), row.socket.sent.pdus),
+        (1, 1, 0)
+    );
     // The adapter has room 25 ms later. The PDUs of 0, 10 and 20 ms leave then and are late; the others leave at their
     // time.
     let now = now + Duration::from_millis(25);
@@ -352,8 +404,11 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
     assert_eq!(next, Instant::from_millis(1030));
     assert_eq!(fire(&mut sockets, next).len(), 1);
     let row = sockets.calls().next().unwrap();
-    assert_eq!((row.offered, row.late, row.sent.pdus), (4, 3, 4));
-    assert_eq!(row.sent.crc32, crc32(0, &pattern(100).repeat(4)));
+    assert_eq!(
+        (row.own.offered, row.own.late, row.socket.sent.pdus),
+        (4, 3, 4)
+    );
+    assert_eq!(row.socket.sent.crc32, crc32(0, &pattern(100).repeat(4)));
 }
 
 #[test]
@@ -392,7 +447,10 @@ fn from_memory_to_memory_each_pdu_follows_the_one_before_and_none_is_late() {
         150 - 2 * BURST as usize
     );
     let row = sockets.calls().next().unwrap();
-    assert_eq!((row.offered, row.late, row.sent.pdus), (150, 0, 150));
+    assert_eq!(
+        (row.own.offered, row.own.late, row.socket.sent.pdus),
+        (150, 0, 150)
+    );
 }
 
 #[test]
@@ -403,7 +461,7 @@ fn a_release_gives_up_what_waits_and_names_what_the_adapter_dropped() {
     let asked = requests(settle(&mut sockets, first));
     assert_eq!(asked.len(), 1, "its second PDU waits for an answer");
     let cause = Cause::NORMAL;
-    let released = Input::Atm(AtmEvent::Released { conn, cause });
+    let released = atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, first).unwrap();
     let unsent = Input::Adapter(FromAdapter::Unsent {
         vc: VC,
@@ -419,27 +477,32 @@ fn a_release_gives_up_what_waits_and_names_what_the_adapter_dropped() {
     });
     sockets.handle_input(unsent, first).unwrap();
     let row = sockets.calls().next().unwrap();
-    let books = (row.offered, row.sent.pdus, row.refused, row.waiting());
-    assert_eq!((books, row.unsent), ((2, 1, 1, 0), 1));
+    let books = (
+        row.own.offered,
+        row.socket.sent.pdus,
+        row.socket.refused,
+        row.waiting(),
+    );
+    assert_eq!((books, row.socket.unsent), ((2, 1, 1, 0), 1));
     assert_eq!(row.unwritten(), 3, "the program had begun two of five");
 }
 
 #[test]
 fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
-    let mut sockets = Sockets::new(vec![listener(Answer::Echo, 1)]);
+    let mut sockets = sockets_of(vec![listener(Answer::Echo, 1)]);
     let now = Instant::ZERO;
     sockets.handle_input(Input::Start, now).unwrap();
     sockets.handle_input(incoming(CONN), now).unwrap();
-    let connected = Input::Atm(AtmEvent::Connected {
+    let connected = atm(AtmEvent::Connected {
         conn: CONN,
         vc: VC,
-        qos: Qos::ubr(0),
+        qos: Qos::ubr(1000),
     });
     sockets.handle_input(connected, now).unwrap();
     settle(&mut sockets, now);
     let sdu = pattern(1000);
     for _ in 0..1000 {
-        let received = Input::Atm(AtmEvent::Received {
+        let received = atm(AtmEvent::Received {
             conn: CONN,
             sdu: &sdu,
         });
@@ -448,7 +511,7 @@ fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
     let kept = (ECHO_OCTETS / 1000) as u64 + 1;
     let row = sockets.calls().next().unwrap();
     assert_eq!(
-        (row.offered, row.waiting(), row.refused),
+        (row.own.offered, row.waiting(), row.socket.refused),
         (1000, kept, 1000 - kept)
     );
     let mut now = now;
@@ -462,12 +525,15 @@ fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
     }
     assert_eq!(sent as u64, kept);
     let row = sockets.calls().next().unwrap();
-    assert_eq!((row.sent.pdus, row.waiting(), row.late), (kept, 0, 0));
+    assert_eq!(
+        (row.socket.sent.pdus, row.waiting(), row.own.late),
+        (kept, 0, 0)
+    );
 }
 
 /// Ends a call that was not answered; returns the time of the next call.
-fn fails(sockets: &mut Sockets, conn: ConnId, cause: Cause, now: Instant) -> Option<Instant> {
-    let released = Input::Atm(AtmEvent::Released { conn, cause });
+fn fails(sockets: &mut SocketLayer, conn: ConnId, cause: Cause, now: Instant) -> Option<Instant> {
+    let released = atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, now).unwrap();
     settle(sockets, now);
     sockets.poll_timeout()
@@ -475,7 +541,7 @@ fn fails(sockets: &mut Sockets, conn: ConnId, cause: Cause, now: Instant) -> Opt
 
 #[test]
 fn a_call_that_fails_for_a_while_is_made_again_soon_and_then_less_often() {
-    let mut sockets = Sockets::new(vec![caller(3)]);
+    let mut sockets = sockets_of(vec![caller(3)]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     let mut now = sockets.poll_timeout().unwrap();
     for (conn, window) in (0..).zip([20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000]) {
@@ -497,34 +563,34 @@ fn a_call_that_fails_for_a_while_is_made_again_soon_and_then_less_often() {
     }
     fire(&mut sockets, now);
     let vc = VC;
-    let connected = Input::Atm(AtmEvent::Connected {
+    let connected = atm(AtmEvent::Connected {
         conn: ConnId(10),
         vc,
-        qos: Qos::ubr(0),
+        qos: Qos::ubr(1000),
     });
     sockets.handle_input(connected, now).unwrap();
-    let states: Vec<_> = sockets.calls().map(|call| call.state).collect();
-    assert_eq!(states, [State::Ended, State::Open]);
+    let states: Vec<_> = sockets.calls().map(|call| call.socket.state).collect();
+    assert_eq!(states, [State::Ended, State::Connected]);
     // The call was answered, so its end is final.
     assert_eq!(with_room(&mut sockets, now), []);
     let released = AtmEvent::Released {
         conn: ConnId(10),
         cause: Cause::NETWORK_OUT_OF_ORDER,
     };
-    sockets.handle_input(Input::Atm(released), now).unwrap();
+    sockets.handle_input(atm(released), now).unwrap();
     settle(&mut sockets, now);
     assert_eq!(sockets.poll_timeout(), None);
 }
 
 #[test]
 fn a_refusal_that_will_not_pass_ends_a_program_that_calls_once() {
-    let mut sockets = Sockets::new(vec![caller(3)]);
+    let mut sockets = sockets_of(vec![caller(3)]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     let now = sockets.poll_timeout().unwrap();
     fire(&mut sockets, now);
     assert_eq!(fails(&mut sockets, ConnId(0), Cause::REJECTED, now), None);
     // A busy listener is not called again, either.
-    let mut sockets = Sockets::new(vec![caller(3)]);
+    let mut sockets = sockets_of(vec![caller(3)]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     fire(&mut sockets, now);
     assert_eq!(fails(&mut sockets, ConnId(0), Cause::BUSY, now), None);
@@ -542,14 +608,14 @@ fn a_message_with_other_octets_is_counted() {
         }),
         ..listener(Answer::Sink, 1)
     };
-    let mut sockets = Sockets::new(vec![program]);
+    let mut sockets = sockets_of(vec![program]);
     let now = Instant::ZERO;
     sockets.handle_input(Input::Start, now).unwrap();
     sockets.handle_input(incoming(CONN), now).unwrap();
-    let connected = Input::Atm(AtmEvent::Connected {
+    let connected = atm(AtmEvent::Connected {
         conn: CONN,
         vc: VC,
-        qos: Qos::ubr(0),
+        qos: Qos::ubr(1000),
     });
     sockets.handle_input(connected, now).unwrap();
     for (seq, octets, wrong) in [
@@ -565,12 +631,16 @@ fn a_message_with_other_octets_is_counted() {
             octets,
         };
         let sdu = pdu.encode();
-        let received = Input::Atm(AtmEvent::Received {
+        let received = atm(AtmEvent::Received {
             conn: CONN,
             sdu: &sdu,
         });
         sockets.handle_input(received, now).unwrap();
-        let figures = sockets.calls().next().and_then(Record::atp).expect("ATP");
+        let figures = sockets
+            .calls()
+            .next()
+            .and_then(|record| record.own.atp())
+            .expect("ATP");
         assert_eq!(
             (figures.wrong, figures.received.messages),
             (wrong, u64::from(seq.get()) + 1)
