@@ -1,9 +1,9 @@
 //! Calls from host to host over a chain of switches: full signalling, in cells, on OC-3 links of 5 µs.
 
 use aerostat_node::atm::{CellRate, CellRun, Nic, NicEvent, OutputPort, Pdu};
-use aerostat_node::interface;
 use aerostat_node::signalling::{Config, Input, Output, Signalling, UserId};
 use aerostat_node::switch::{PortConfig, PortKind, PortNo, StaticRoutes, Switch};
+use aerostat_proto::interface;
 use aerostat_proto::uni::{Side, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_sim::{LabNode, LinkConfig, LinkEnd, Node, NodeId, NodeOutput, Observer, World};

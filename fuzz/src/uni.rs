@@ -5,7 +5,7 @@
 //! their limits, own messages are free of faults, and in the end nothing is left.
 
 use crate::feed::Feed;
-use aerostat_node::interface::{self, Interface, Phase};
+use aerostat_proto::interface::{self, Interface, Phase};
 use aerostat_proto::machine::settle;
 use aerostat_proto::uni::{
     CallId, ConnectInfo, Indication, Input, Limits, Output, Params, Request, Restart, SetupInfo,

@@ -8,15 +8,15 @@ use crate::model::{
 use crate::plan;
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
-use aerostat_node::host::socket_layer::programs::Role;
+use aerostat_node::host::sockets::programs::Role;
 use aerostat_node::host::{Host, Ip, Segment};
-use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface};
 use aerostat_node::ip::stack::{Stack, StackConfig, StackInterface};
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
+use aerostat_proto::interface;
 use aerostat_proto::lane::server;
 use aerostat_proto::lane::{Lec, LecConfig, ServerConfig};
 use aerostat_proto::mpoa::mpc::StaticMps;

@@ -14,7 +14,7 @@ pub use past::{Life, Past};
 
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
-use aerostat_node::host::socket_layer::programs::{
+use aerostat_node::host::sockets::programs::{
     Figures, Measured, Outcome, Pace, Program, Role, State, Step,
 };
 use aerostat_node::ip::flow_stats::{Census, ConnectionReport, FlowStats};

@@ -47,7 +47,7 @@ pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate,
 
 use crate::units::IpNet;
 use aerostat_node::atm::{CellRate, Framing, NicConfig, PathConfig, Policing};
-use aerostat_node::host::socket_layer::programs::Program;
+use aerostat_node::host::sockets::programs::Program;
 use aerostat_node::manager::ManagerConfig;
 use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::Duration;

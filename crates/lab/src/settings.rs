@@ -20,7 +20,7 @@ use crate::ipv6::Ip6Net;
 use crate::model::{ElanId, Expect, Lab, Limits, Link, LinkId, NodeId, Occupancy, Pvc, Queues};
 use crate::units::IpNet;
 use aerostat_node::atm::{CellRate, Discipline, Framing, PathConfig, Policing, RateQueue};
-use aerostat_node::host::socket_layer::programs::Answer;
+use aerostat_node::host::sockets::programs::Answer;
 use aerostat_node::server::Order;
 use aerostat_node::switch::ConnectionQueue;
 use aerostat_proto::atp::Profile;

@@ -52,7 +52,7 @@ use aerostat_lab::plant::{
 };
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason, Sdus};
-use aerostat_node::host::socket_layer;
+use aerostat_node::host::sockets;
 use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::{FlowStats, Totals};
@@ -308,7 +308,7 @@ impl World {
     }
 
     /// Something of a program of the machine for the socket service of a host.
-    pub fn program(&mut self, node: NodeId, input: socket_layer::Input<'_>, now: Instant) {
+    pub fn program(&mut self, node: NodeId, input: sockets::Input<'_>, now: Instant) {
         self.meet(now);
         self.with_node(node, |node, now| node.input(HostInput::Program(input), now));
     }
@@ -335,13 +335,13 @@ impl World {
             while let Some(most) = takes(node)
                 && let Some(sdus) = read(most)
             {
-                let input = socket_layer::Input::Write { socket, sdus };
+                let input = sockets::Input::Write { socket, sdus };
                 node.input(HostInput::Program(input), now);
             }
         });
     }
 
-    /// True if a program may write a PDU now. If false, [`socket_layer::ToPrograms::Room`] will tell when it may.
+    /// True if a program may write a PDU now. If false, [`sockets::ToPrograms::Room`] will tell when it may.
     pub fn asks_to_write(&mut self, node: NodeId, socket: SocketRef) -> bool {
         let layer = self.plant.node_mut(node).and_then(LabNode::sockets_mut);
         layer.is_none_or(|layer| layer.asks_to_write(socket))

@@ -3,7 +3,6 @@
 //! | part | modules |
 //! |---|---|
 //! | cells: queues, shaping, policing, the table of a switch, reassembly | [`atm`] |
-//! | SAAL and UNI of one link | [`interface`] |
 //! | a host's calls, and which of its services they belong to | [`signalling`] |
 //! | a switch: call control, admission, routes, permanent connections | [`switch`] |
 //! | an end system: services behind one port | [`host`] |
@@ -38,9 +37,9 @@
 //! first: its picture shows how machines become a node.
 
 pub mod atm;
+mod daemon_message;
 pub mod host;
 pub mod inspect;
-pub mod interface;
 pub mod ip;
 pub mod manager;
 pub mod rate;

@@ -4,7 +4,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | an assured link for signalling | [`sscop`] (Q.2110), [`saal`] (Q.2130) |
-//! | calls at the user-network interface | [`uni`] (Q.2931, Q.2971), [`ilmi`] for addresses |
+//! | calls at the user-network interface | [`uni`] (Q.2931, Q.2971), [`interface`] (it and its link), [`ilmi`] for addresses |
 //! | the ATM service | [`atm`]: what users of connections ask for and are told |
 //! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`nhrp`], [`mpoa`] (client and server) |
 //! | transport protocols | [`atp`] on such connections, [`tcp`] over IP |
@@ -82,6 +82,7 @@ pub mod counters;
 pub mod deadlines;
 pub mod discard;
 pub mod ilmi;
+pub mod interface;
 pub mod lane;
 pub mod machine;
 mod mix;

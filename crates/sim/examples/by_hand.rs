@@ -9,12 +9,12 @@ use aerostat_node::atm::CellRate;
 use aerostat_node::host::HostEvent;
 use aerostat_node::host::{Host, HostCommand, Ip, Station};
 use aerostat_node::inspect::StateKind;
-use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
 use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
 use aerostat_node::rate::PacketRate;
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{PortConfig, PortKind, StaticRoutes, Switch};
+use aerostat_proto::interface;
 
 use aerostat_proto::lane::{BusConfig, LaneServer, Lec, LecConfig, LesConfig, ServerConfig};
 use aerostat_proto::uni::Side;

@@ -9,7 +9,7 @@
 
 use crate::run::{LabRun, Watcher};
 use aerostat_lab::event::Event;
-use aerostat_node::host::socket_layer::programs::{Figures, Outcome};
+use aerostat_node::host::sockets::programs::{Figures, Outcome};
 use aerostat_proto::Duration;
 use aerostat_proto::atp::Profile;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,7 +4,7 @@ use super::Builder;
 use crate::model::{Host as HostModel, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::Host;
-use aerostat_node::host::socket_layer::{Config, LISTENERS, SOCKETS, SocketLayer};
+use aerostat_node::host::sockets::{Config, LISTENERS, SOCKETS, SocketLayer};
 use std::sync::Arc;
 
 impl Builder<'_> {

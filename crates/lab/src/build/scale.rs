@@ -6,11 +6,12 @@
 
 use crate::model::{Limits, Scale};
 use aerostat_node::atm::Limits as BufferLimits;
-use aerostat_node::host::socket_layer::{LISTENERS, SOCKETS};
+use aerostat_node::host::sockets::{LISTENERS, SOCKETS};
 use aerostat_node::ip::router::ArpParams;
+use aerostat_node::signalling;
 use aerostat_node::switch::{MAX_HELD, PortConfig};
-use aerostat_node::{interface, signalling};
 use aerostat_proto::clip;
+use aerostat_proto::interface;
 use aerostat_proto::lane::LecLimits;
 use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_proto::mpoa::mps;
@@ -176,10 +177,10 @@ fn widen_interface(params: &mut interface::Params, calls: usize, scale: &Scale) 
 mod tests {
     use crate::model::{Lab, Limits, Scale};
     use aerostat_node::atm::CellRate;
-    use aerostat_node::interface::Params;
     use aerostat_node::signalling;
     use aerostat_node::switch::{PortConfig, PortKind};
     use aerostat_proto::clip;
+    use aerostat_proto::interface::Params;
     use aerostat_proto::mpoa::mpc::MpcLimits;
     use aerostat_proto::parameters::{Parameter, Parameters as _};
     use aerostat_proto::uni::{Side, Version};

@@ -6,7 +6,7 @@
 use crate::model::NodeId;
 use aerostat_node::atm::SocketId;
 use aerostat_node::host::Station;
-use aerostat_node::host::socket_layer::programs::{
+use aerostat_node::host::sockets::programs::{
     ENDED, Fate, Figures, Measured, Outcome, Program, Record, Role, State,
 };
 use aerostat_node::ip::flow_stats::FlowStats;

@@ -6,7 +6,7 @@ use crate::model::{Congestion, Expect, GivenRate, KERNELS, Side};
 use crate::units::{self, IpNet};
 use crate::yaml_11;
 use aerostat_node::atm::{CellRate, Policing};
-use aerostat_node::host::socket_layer::programs::Answer;
+use aerostat_node::host::sockets::programs::Answer;
 use aerostat_node::ip::tcp;
 use aerostat_node::server::Order;
 use aerostat_proto::Duration;

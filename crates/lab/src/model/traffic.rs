@@ -4,7 +4,7 @@ use super::{Arrivals, ElanId, LinkId, Load, NodeId, NodeKind};
 use aerostat_node::atm::CellRate;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
-use aerostat_node::host::socket_layer::programs::{Pace, Program, Role};
+use aerostat_node::host::sockets::programs::{Pace, Program, Role};
 use aerostat_node::ip::flow_stats::Schedule;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};

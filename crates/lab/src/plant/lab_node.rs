@@ -5,7 +5,7 @@ use crate::build::Builder;
 use crate::model::{Host, NodeId, NodeKind, Router};
 use crate::routing::Routing;
 use aerostat_node::atm::{CellRun, DataUnit, DroppedPdu, OutputPort, Pdu, PortVc, Through};
-use aerostat_node::host::socket_layer::SocketLayer;
+use aerostat_node::host::sockets::SocketLayer;
 use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
 use aerostat_node::inspect::{StateKind, Table};
 use aerostat_node::ip::books::SocketEvent;

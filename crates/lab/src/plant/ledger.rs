@@ -10,7 +10,7 @@ use crate::report::{self, Met, RunReport};
 use crate::starts::Starts;
 use aerostat_node::atm::DataUnit;
 use aerostat_node::host::HostEvent;
-use aerostat_node::host::socket_layer::programs::ENDED;
+use aerostat_node::host::sockets::programs::ENDED;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::books::{Cause, Place, SocketEvent, Spot};
 use aerostat_node::ip::flow_stats::{Census, FlowStats, Totals};

@@ -7,7 +7,7 @@ use crate::file::{LabFile, PvcFile, SocketFile};
 use crate::model::{Host, Lab, NodeId, NodeKind, Pvc, Router};
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::atm::{NicConfig, Shaping};
-use aerostat_node::host::socket_layer::programs::Role;
+use aerostat_node::host::sockets::programs::Role;
 use aerostat_node::switch::guaranteed;
 use aerostat_wire::TrafficParams;
 

@@ -4,7 +4,7 @@ use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
 use crate::model::{Lab, Lec, NodeId, NodeKind};
 use crate::routing;
-use aerostat_node::host::socket_layer::programs::Role;
+use aerostat_node::host::sockets::programs::Role;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Parts of a file that make the ways between switches.

@@ -5,7 +5,7 @@ use crate::diag::Diagnostics;
 use crate::field::Optional as _;
 use crate::file::{AtpFile, LabFile, SocketFile};
 use crate::model::{Lab, NodeId, NodeKind};
-use aerostat_node::host::socket_layer::programs::{Pace, Program, Role, Sending, Transfer};
+use aerostat_node::host::sockets::programs::{Pace, Program, Role, Sending, Transfer};
 use aerostat_proto::Instant;
 use aerostat_proto::atp::Params;
 use aerostat_wire::atp::{HEADER_LEN, MIN_MTU};

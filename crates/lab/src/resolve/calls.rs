@@ -3,7 +3,7 @@
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
 use crate::model::{Expect, Lab, Link, Node, NodeKind};
-use aerostat_node::host::socket_layer::programs::Role;
+use aerostat_node::host::sockets::programs::Role;
 use aerostat_node::switch::{PortConfig, guaranteed};
 use aerostat_wire::q2931::{Version, convert};
 use aerostat_wire::{AtmAddress, Qos, TrafficParams};

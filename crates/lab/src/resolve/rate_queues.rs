@@ -7,7 +7,7 @@ use crate::field::{At, Optional as _};
 use crate::file::{HostFile, Name, PvcFile, SocketFile, TunnelFile};
 use crate::model::{Host, Lab, NodeId, NodeKind, Pvc};
 use aerostat_node::atm::{NicConfig, RateQueue, Shaping};
-use aerostat_node::host::socket_layer::programs::Role;
+use aerostat_node::host::sockets::programs::Role;
 use aerostat_node::switch::guaranteed;
 
 /// Rate queues that an adapter has at most.

@@ -8,7 +8,7 @@ use crate::field::{At, Optional as _};
 use crate::file::{LabFile, Label, SocketFile};
 use crate::model::{Lab, NodeId, NodeKind};
 use crate::plan;
-use aerostat_node::host::socket_layer::programs::{Pace, Program, Role, Sending};
+use aerostat_node::host::sockets::programs::{Pace, Program, Role, Sending};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::counted;
 use aerostat_wire::q2931::{Version, convert};
@@ -399,7 +399,7 @@ fn called(to: &At<String>, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Opt
 #[cfg(test)]
 mod tests {
     use crate::resolve::tests::{SMALL, lab, told};
-    use aerostat_node::host::socket_layer::programs::{Answer, Pace, Role, Sending};
+    use aerostat_node::host::sockets::programs::{Answer, Pace, Role, Sending};
     use aerostat_proto::Duration;
     use aerostat_wire::{Bhli, Qos, Sap};
 

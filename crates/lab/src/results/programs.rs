@@ -4,7 +4,7 @@ use super::flows::Times;
 use super::rounded;
 use crate::dialogues::{Dialogue, Tested, WindowStep};
 use crate::report::RunReport;
-use aerostat_node::host::socket_layer::programs::{Amount, Figures, Measured};
+use aerostat_node::host::sockets::programs::{Amount, Figures, Measured};
 use aerostat_node::inspect::mpoa::MpcIngress;
 use aerostat_node::inspect::nhrp::Way;
 use aerostat_node::inspect::{Counts, Name, Rare, Row, Table, Tag};

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use aerostat_node::atm::{NicConfig, RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
-use aerostat_node::host::socket_layer::programs::{Pace, Program, Role, Sending, Transfer};
+use aerostat_node::host::sockets::programs::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::{ManagerConfig, Sharing};
 use aerostat_node::server::Cost;
 use aerostat_proto::nhrp::auth::Keys;

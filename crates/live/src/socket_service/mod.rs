@@ -1,7 +1,7 @@
 //! The socket service: programs of the machine use the ATM service of hosts.
 //!
 //! **Purpose.** Each host of a running lab has a Unix socket, `RUNTIME/LAB/atm/HOST.sock`, to which programs connect.
-//! [`aerostat_proto::socket`] has the messages, [`aerostat_node::host::socket_layer`] decides about them. This module
+//! [`aerostat_proto::socket`] has the messages, [`aerostat_node::host::sockets`] decides about them. This module
 //! has what belongs to the operating system: connections, descriptors, and the moving of PDUs.
 //!
 //! **Objects and owners.** [`SocketService`] owns one [`Door`] for each host, one [`Session`] for each connection, and
@@ -11,7 +11,7 @@
 //!
 //! **Order of a turn.** Connections are accepted, then requests are read, then PDUs: a bounded number from each
 //! descriptor, those with more in the next turn. PDUs are read only while the adapter takes them
-//! ([`SocketLayer::asks_to_write`](aerostat_node::host::socket_layer::SocketLayer::asks_to_write)); otherwise the
+//! ([`SocketLayer::asks_to_write`](aerostat_node::host::sockets::SocketLayer::asks_to_write)); otherwise the
 //! program's `write` blocks. Several PDUs are read with one call, and those of one length go through the network as a
 //! train ([`Sdus`]).
 //!
@@ -44,7 +44,7 @@ use crate::source::{self, Turn};
 use crate::world::World;
 use aerostat_lab::model::{Lab, NodeId, NodeKind};
 use aerostat_node::atm::Sdus;
-use aerostat_node::host::socket_layer::{Input, ToPrograms};
+use aerostat_node::host::sockets::{Input, ToPrograms};
 use aerostat_proto::socket::{Errno, SocketRef};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::counted;

@@ -5,7 +5,7 @@ use super::{KEPT_OCTETS, KEPT_PDUS, PDUS, SocketService, Source};
 use crate::world::World;
 use aerostat_lab::model::NodeId;
 use aerostat_node::atm::Sdus;
-use aerostat_node::host::socket_layer::Input;
+use aerostat_node::host::sockets::Input;
 use aerostat_proto::Instant;
 use aerostat_proto::socket::SocketRef;
 use rustix::fd::OwnedFd;

@@ -5,7 +5,7 @@ use super::{BAD, Pipe, REQUESTS, SESSIONS, SocketService, Source};
 use crate::seqpacket::Frames;
 use crate::world::World;
 use aerostat_lab::model::NodeId;
-use aerostat_node::host::socket_layer::Input;
+use aerostat_node::host::sockets::Input;
 use aerostat_proto::Instant;
 use aerostat_proto::socket::{Answer, Errno, Failure, MESSAGE_MAX, Request, SocketRef, UserData};
 use aerostat_proto::split::Numbered;

@@ -4,8 +4,8 @@ use super::World;
 use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_lab::plant::{LabNode, LinkEnd};
 use aerostat_node::host::{Station, Waits};
-use aerostat_node::interface::Phase;
 use aerostat_node::switch::{PortNo, Switch};
+use aerostat_proto::interface::Phase;
 use aerostat_wire::AtmAddress;
 use std::net::Ipv4Addr;
 

@@ -15,9 +15,7 @@ use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, NodeId};
 use aerostat_live::world::{Output, World};
-use aerostat_node::host::socket_layer::{
-    ENDED, Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms,
-};
+use aerostat_node::host::sockets::{ENDED, Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms};
 use aerostat_node::host::{HostCommand, HostEvent, ServiceKind};
 use aerostat_node::signalling::Sigd;
 use aerostat_proto::socket::{Answer, Failure, Request, SocketRef, Status, UserData};

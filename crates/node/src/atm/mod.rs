@@ -1,7 +1,7 @@
 //! The cell plane: adapters of hosts and fabrics of switches, without any protocol.
 //!
 //! - [`pdu`]: PDUs and runs of cells; [`raw`]: cells with their own octets; [`reassembly`] turns runs back into PDUs.
-//! - [`train`]: the PDUs of one super frame of a kernel, or of programs' [`sdus`], which mostly move as one run.
+//! - [`pdu_train`]: the PDUs of one super frame of a kernel, or of programs' [`sdus`], which mostly move as one run.
 //! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
 //!   one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
@@ -22,6 +22,7 @@ pub mod framing;
 pub mod mark;
 pub mod nic;
 pub mod pdu;
+pub mod pdu_train;
 pub mod police;
 pub mod port;
 pub mod queue;
@@ -33,7 +34,6 @@ pub mod sdus;
 pub mod shaper;
 pub mod table;
 pub mod timing;
-pub mod train;
 
 pub use cell_trains::{Bound, Ended, Key, Trains};
 pub use counters::{CellCounters, DropReason, Drops, UpcCounters, UpcReason};
@@ -42,6 +42,7 @@ pub use framing::{Framing, InFrame};
 pub use mark::{DataUnit, DataUnitBuf, Mark, SocketId};
 pub use nic::{Nic, NicConfig, NicDiscard, NicEvent, RateQueue, Shaping, Written};
 pub use pdu::{CellRun, Content, Pdu};
+pub use pdu_train::{PduTrain, TrainPart, TrainSource};
 pub use police::Policing;
 pub use port::{
     Admission, Departure, Discipline, DroppedPdu, Limits, MAX_WEIGHT, OutputPort, PathConfig,
@@ -52,7 +53,6 @@ pub use raw::{RawCell, RawCells, RawPool};
 pub use reassembly::{Received, RunReassembler};
 pub use sdus::Sdus;
 pub use timing::{Arrivals, Timing};
-pub use train::{PduTrain, TrainPart, TrainSource};
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@
 //! together. Cells from outside have octets from the start ([`super::raw`]); they may belong to any AAL.
 
 use super::mark::Mark;
+use super::pdu_train::PduTrain;
 use super::raw::RawCells;
 use super::timing::Timing;
-use super::train::PduTrain;
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;
 use aerostat_wire::aal0::UserCell;

@@ -6,8 +6,8 @@
 //! they come, so the blocks that they come in are free for the next cells.
 
 use super::pdu::{CellRun, Pdu};
+use super::pdu_train::TrainPart;
 use super::raw::RawCell;
-use super::train::TrainPart;
 use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
 use aerostat_wire::cell::PAYLOAD_LEN;
 

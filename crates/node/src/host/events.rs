@@ -1,8 +1,8 @@
 //! Events of a host for its driver. They pass its station and the plant of a lab as they are.
 
 use super::KernelTrain;
-use super::socket_layer::ToPrograms;
-use super::steps::Step;
+use super::sockets::ToPrograms;
+use super::station::steps::Step;
 use crate::atm::DataUnitBuf;
 use crate::ip::apps::{AppId, AppResult};
 use crate::ip::books::{Cause, SocketEvent};

@@ -29,50 +29,35 @@
 //! cleared; all other services continue. A `Factory` makes each service, so that a restart begins only with
 //! the configuration.
 
-mod books;
-mod clip;
 mod command;
-mod cpu;
 mod daemons;
 mod elans;
 mod events;
-mod filtering;
-mod intake;
-mod ip;
+mod interfaces;
 mod management;
-mod moves;
-mod present;
-mod programs;
-mod resolve;
-mod segment;
+mod outputs;
+mod report;
 mod service;
-pub mod socket_layer;
+pub mod sockets;
 mod station;
-mod steps;
-mod tables;
 #[cfg(test)]
 mod tests;
-mod trains;
-mod waits;
-mod writers;
-mod writes;
 
+pub use crate::daemon_message::DaemonMessage;
 pub use command::HostCommand;
-pub use cpu::{Costs, CpuConfig, Encapsulation};
-pub use daemons::DaemonMessage;
-pub(crate) use daemons::is;
 pub use events::HostEvent;
-pub use intake::{IntakeConfig, IntakeRate};
-pub use ip::Ip;
-pub use present::{HostChanges, Membership, PresentCall};
-pub use segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
+pub use interfaces::ip::Ip;
+pub use interfaces::segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
+pub use interfaces::super_frames::KernelTrain;
+pub use report::attempts::{Attempts, Waits};
+pub use report::present::{HostChanges, Membership, PresentCall};
+pub use report::tables::VcUser;
 pub use service::{Serves, Service, ServiceKind, Typed};
+pub use sockets::FromAdapter;
 pub use station::Station;
-pub use steps::Step;
-pub use tables::VcUser;
-pub use trains::KernelTrain;
-pub use waits::{Attempts, Waits};
-pub use writes::FromAdapter;
+pub use station::cpu::{Costs, CpuConfig, Encapsulation};
+pub use station::intake::{IntakeConfig, IntakeRate};
+pub use station::steps::Step;
 
 use crate::atm::{DataUnit, Mark, Sdus, Shaping};
 use crate::ip::meter::{Meter, Path, Sample};
@@ -89,7 +74,7 @@ use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AalType, AtmAddress, MacAddr, TrafficParams, Vc};
 use elans::Elan;
 use service::Factory;
-use socket_layer::SocketLayer;
+use sockets::SocketLayer;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -122,7 +107,7 @@ pub enum HostInput<'a> {
     /// A command of the experimenter.
     Command(HostCommand),
     /// From a program of the machine.
-    Program(socket_layer::Input<'a>),
+    Program(sockets::Input<'a>),
     /// The manager has done what [`HostOutput::Manage`] asked for.
     Managed(Errand),
     /// From or about the process of the daemons of this role.
@@ -697,7 +682,7 @@ impl Host {
         }
         self.slots[slot].deadline = None;
         if core::mem::take(&mut self.slots[slot].user) {
-            self.tell_signalling(signalling::Input::DropUser(moves::user_of(slot)), now);
+            self.tell_signalling(signalling::Input::DropUser(outputs::user_of(slot)), now);
         }
         self.forget_members(slot, now);
         if let Some(itf) = self.interface_of(slot) {

@@ -3,7 +3,7 @@
 //! A slot never changes the type of its machine. The host keeps each slot with this type ([`Typed`]), and can give only
 //! inputs of this machine to the slot. What all machines have in common goes through [`Service`].
 
-use super::socket_layer::{self, SocketLayer};
+use super::sockets::{self, SocketLayer};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::{LaneServer, Lec, lec, server};
@@ -201,7 +201,7 @@ services! {
     /// NHRP client.
     Nhc: Nhc, client;
     /// ATM sockets of programs.
-    Sockets: SocketLayer, socket_layer;
+    Sockets: SocketLayer, sockets;
 }
 
 fn give<M: Machine>(machine: &mut M, input: M::Input<'_>, now: Instant) -> Result<(), Refused> {

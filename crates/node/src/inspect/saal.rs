@@ -1,5 +1,6 @@
 //! Rows of `inspect saal`: links of signalling, at hosts and at ports of switches.
 
+use aerostat_proto::interface::Interface;
 use aerostat_proto::saal::{self, State};
 use aerostat_proto::sigd::LinkInfo;
 use aerostat_proto::sscop::Mode;
@@ -38,5 +39,23 @@ crate::rows! {
         pub retransmitted: u64 = link.retransmitted,
         /// Errors that SSCOP reported.
         pub errors: u64 = link.errors,
+    }
+}
+
+impl Link {
+    /// The link of an interface of a switch.
+    pub(crate) fn of_interface(port: &str, interface: &Interface) -> Self {
+        Self::of(port, &LinkInfo::of(interface.saal()), interface.mode())
+    }
+}
+
+impl ErrorCode {
+    /// The error codes that have occurred there.
+    pub(crate) fn of_interface(port: &str, interface: &Interface) -> Vec<Self> {
+        let counters = interface.saal().counters();
+        let codes = counters.by_code();
+        codes
+            .map(|(code, count)| Self::of(port, code, count))
+            .collect()
     }
 }

@@ -3,8 +3,8 @@
 use super::microseconds;
 use super::words::{Does, Releaser};
 use super::{Name, Table, counters};
-use crate::host::socket_layer::programs::{Answer, Program, Record, Role};
-use crate::host::socket_layer::{Socket, SocketLayer, Sum};
+use crate::host::sockets::programs::{Answer, Program, Record, Role};
+use crate::host::sockets::{Socket, SocketLayer, Sum};
 use aerostat_wire::AtmAddress;
 use std::net::Ipv4Addr;
 

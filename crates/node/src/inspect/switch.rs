@@ -4,9 +4,9 @@ use super::microseconds;
 use super::words::{Permanence, WayState};
 use crate::atm::fabric::ConnectionView;
 use crate::atm::{CellCounters, DropReason, Limits, PathView, QueueView, UpcReason};
-use crate::interface::Phase;
 use crate::switch::{CallInfo, PermanentInfo, PortInfo, PortKind, PortNo, Way};
 use aerostat_proto::Cause;
+use aerostat_proto::interface::Phase;
 use aerostat_wire::{AtmAddress, Qos, Vc};
 
 crate::rows! {

@@ -97,6 +97,6 @@ fn every_word_of_a_type_is_another_word_and_is_read_as_its_state() {
     check::<words::Aal>();
     check::<words::WayState>();
     check::<crate::signalling::Phase>();
-    check::<crate::interface::Phase>();
+    check::<aerostat_proto::interface::Phase>();
     check::<aerostat_proto::saal::State>();
 }

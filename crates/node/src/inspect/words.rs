@@ -4,9 +4,9 @@
 //! whose machines name them in the words of Linux or of a MIB ([`Name`](super::Name)) have their spelling there.
 
 use super::{Cell, Kind, Value};
-use crate::interface;
 use crate::signalling;
 use crate::switch::PortKind;
+use aerostat_proto::interface;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::{saal, sscop, uni};
 use core::fmt;

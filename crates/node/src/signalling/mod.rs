@@ -82,7 +82,7 @@ use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
 use crate::atm::DataUnitBuf;
 use crate::inspect::{Table, counters};
-use crate::interface;
+use aerostat_proto::interface;
 
 /// A user of the ATM service on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

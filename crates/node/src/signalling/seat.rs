@@ -3,7 +3,7 @@
 use super::connections::{Conn, Party};
 use super::user_data::{AAL_UNSUPPORTED, End};
 use super::{Output, Phase, Signalling};
-use crate::interface;
+use aerostat_proto::interface;
 use aerostat_proto::sigd::{FromSigd, LinkInfo, Offer, SDU_MAX, SIGNALLING, Start, ToSigd};
 use aerostat_proto::split::{FromDaemon, ProcessEvent};
 use aerostat_proto::uni::{self, CallId};

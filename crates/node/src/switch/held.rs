@@ -17,7 +17,7 @@ use aerostat_wire::AtmAddress;
 use super::port::{Port, Reservation};
 use super::{LegKey, Output, PortKind, PortNo, RouteSelect, Switch, Way};
 use crate::inspect::words::WayState;
-use crate::interface::Phase;
+use aerostat_proto::interface::Phase;
 
 /// Limit of calls and parties of a switch that wait for signalling, unless [`Switch::hold_at_most`] sets another one.
 pub const MAX_HELD: usize = 8192;

@@ -7,7 +7,7 @@ use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
 use super::port::Reservation;
 use super::{LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
-use crate::interface::Phase;
+use aerostat_proto::interface::Phase;
 
 /// One end of a call at a port.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use aerostat_wire::{TrafficParams, Vc};
 use super::port::{Port, Reservation};
 use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 use crate::atm::fabric::{FabricOp, PortVc};
-use crate::interface::{self, Phase};
+use aerostat_proto::interface::{self, Phase};
 
 /// Location of causes that the switch itself generates: private network serving the local user.
 pub(super) const LOCATION: u8 = 1;

@@ -12,9 +12,9 @@ use aerostat_proto::{Instant, Machine, Trace, uni};
 use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc, ilmi};
 
 use super::{Output, Port, PortKind, PortNo, RouteSelect, Switch};
-use crate::host::{DaemonMessage, is};
+use crate::daemon_message::{DaemonMessage, is};
 use crate::inspect::{self, Table};
-use crate::interface;
+use aerostat_proto::interface;
 
 /// Largest SDU of a management channel.
 pub(super) const SDU: u16 = ilmi::MAX_MESSAGE as u16;

@@ -7,10 +7,10 @@
 use super::{PortNo, RouteSelect, Switch};
 use crate::inspect::Table;
 use crate::inspect::host::CpuLoad;
-use crate::interface;
 use crate::manager::{Counts, ManagerConfig, Seat};
 use crate::server::{Order, Owned, Queues, Server};
 use aerostat_proto::Instant;
+use aerostat_proto::interface;
 use aerostat_wire::Vc;
 
 /// Classes of the queues. The order is that of arrival.

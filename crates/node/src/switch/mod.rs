@@ -4,8 +4,9 @@
 //! called side accepts, the connection is opened in the fabric. When either side releases, both halves and all their
 //! resources are freed.
 //!
-//! **Objects and owners.** A [`Switch`] owns its [`Fabric`], its routes, one [`Interface`](crate::interface::Interface)
-//! per port, the *calls* and their *legs*. A leg is one half-call at one port. It holds a label and a reservation until
+//! **Objects and owners.** A [`Switch`] owns its [`Fabric`], its routes, one
+//! [`Interface`](aerostat_proto::interface::Interface) per port, the *calls* and their *legs*. A leg is one
+//! half-call at one port. It holds a label and a reservation until
 //! the interface reports the end of the half-call. A call has a root leg (where the SETUP came in) and one branch leg,
 //! or several if it is point-to-multipoint. A branch to another switch carries any number of parties (ADD PARTY). A
 //! branch to a host carries one party, because many hosts do not support ADD PARTY. The fabric makes one copy per
@@ -27,9 +28,9 @@
 //! order) towards a host, with cause 38 (network out of order) towards another switch.
 //!
 //! **Failures.** A dead line ends all calls of its port at once. They are released towards their other sides with cause
-//! 27, as after T309 (see [`crate::interface`]). Each port towards another switch reports whether it can be used
-//! ([`Output::Usable`]). The routes that follow from that are computed outside the switch, so that no alternative route
-//! makes a loop.
+//! 27, as after T309 (see [`aerostat_proto::interface`]). Each port towards another switch reports whether it can be
+//! used ([`Output::Usable`]). The routes that follow from that are computed outside the switch, so that no alternative
+//! route makes a loop.
 //!
 //! **Management** (`management.rs`). A port may have an ILMI channel, whose control half is a daemon, in this process
 //! or in a process of its own for all ports. Addresses that its host registers become routes to the port, and the
@@ -93,8 +94,8 @@ use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
 
 use crate::atm::fabric::{Fabric, PortVc, Switched};
 use crate::atm::{CellRun, Pdu, RunReassembler};
-use crate::host::DaemonMessage;
-use crate::interface;
+use crate::daemon_message::DaemonMessage;
+use aerostat_proto::interface;
 pub use held::MAX_HELD;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};

@@ -11,7 +11,7 @@ use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
 use super::queues::CallQueues;
 use crate::atm::{CellRate, Discipline, Limits, PathConfig, Policing, PortLimits};
-use crate::interface::{self, Interface};
+use aerostat_proto::interface::{self, Interface};
 
 /// The kind of system at the other end of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

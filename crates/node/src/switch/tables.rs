@@ -3,6 +3,7 @@
 use super::{PortNo, RouteSelect, StaticRoutes, Switch};
 use crate::atm::OutputPort;
 use crate::atm::fabric::ConnectionView;
+use crate::inspect::saal::{ErrorCode, Link};
 use crate::inspect::{StateKind, Table, switch as rows};
 use aerostat_proto::Instant;
 use aerostat_wire::Vc;
@@ -25,8 +26,9 @@ impl Switch<StaticRoutes> {
             StateKind::Route => vec![Table::of(self.route_rows())],
             StateKind::Saal => {
                 let ends = || (self.ports.iter()).map(|port| (&port.interface, &port.config.name));
-                let links = ends().map(|(interface, name)| interface.link_row(name));
-                let codes = ends().flat_map(|(interface, name)| interface.error_rows(name));
+                let links = ends().map(|(interface, name)| Link::of_interface(name, interface));
+                let codes =
+                    ends().flat_map(|(interface, name)| ErrorCode::of_interface(name, interface));
                 vec![Table::of(links), Table::of(codes)]
             }
             StateKind::Pvc => vec![self.permanent_table(None)],

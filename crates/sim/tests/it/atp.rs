@@ -4,7 +4,7 @@
 use crate::losses;
 use aerostat_lab::dialogues::Dialogue;
 use aerostat_lab::report::RunReport;
-use aerostat_node::host::socket_layer::programs::{Figures, Outcome};
+use aerostat_node::host::sockets::programs::{Figures, Outcome};
 
 /// Two hosts at a switch; the caller sends by ATP.
 fn lab(profile: &str, atp: &str, link: &str, rest: &str) -> String {

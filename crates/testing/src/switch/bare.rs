@@ -12,8 +12,8 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use super::net::prefix;
 use aerostat_node::atm::{CellRate, CellRun, Pdu, RunReassembler};
-use aerostat_node::interface;
 use aerostat_node::switch::{Input, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
+use aerostat_proto::interface;
 
 const DELAY: Duration = Duration::from_micros(5);
 

@@ -18,10 +18,10 @@ use aerostat_proto::{
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use aerostat_node::atm::{CellRate, CellRun, Pdu, RunReassembler};
-use aerostat_node::interface::Interface;
-use aerostat_node::interface::Params;
 use aerostat_node::signalling::{self, Config, DaemonEvent, Sigd, Signalling, UserId};
 use aerostat_node::switch::{Input, Output, PortConfig, PortKind, PortNo, Switch};
+use aerostat_proto::interface::Interface;
+use aerostat_proto::interface::Params;
 
 /// The only user of the ATM service of each host.
 pub const USER: UserId = UserId(1);

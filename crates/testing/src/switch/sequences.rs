@@ -9,8 +9,8 @@ use aerostat_proto::{AtmRequest, Cause, ConnId, Machine};
 use aerostat_wire::{Qos, Seq8, Seq24, SscopPdu};
 
 use super::net::Net;
-use aerostat_node::interface::Phase;
 use aerostat_node::signalling;
+use aerostat_proto::interface::Phase;
 
 /// The octets as a source of choices; zeros follow once they are used up.
 struct Choices<'a>(&'a [u8]);

@@ -1,7 +1,7 @@
 //! Calls to IP addresses: who is asked, what a program is told, and every death on the way.
 
 use super::*;
-use aerostat_node::host::socket_layer::{QUESTIONS, WAITING};
+use aerostat_node::host::sockets::{QUESTIONS, WAITING};
 
 const LAB: &str = "
 switches: { s: {}, t: {} }

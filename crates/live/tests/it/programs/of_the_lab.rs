@@ -1,7 +1,7 @@
 //! Programs of the machine and of the lab file at one host, and at each other's calls.
 
 use super::*;
-use aerostat_node::host::socket_layer::programs::Record;
+use aerostat_node::host::sockets::programs::Record;
 use aerostat_proto::Cause;
 use aerostat_wire::{Bhli, Sap};
 

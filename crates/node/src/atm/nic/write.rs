@@ -3,9 +3,9 @@
 
 use super::super::mark::Mark;
 use super::super::pdu::{CellRun, Pdu};
+use super::super::pdu_train::PduTrain;
 use super::super::port::QueueId;
 use super::super::sdus::Sdus;
-use super::super::train::PduTrain;
 use super::Nic;
 use aerostat_proto::Instant;
 use aerostat_wire::aal0::UserCell;

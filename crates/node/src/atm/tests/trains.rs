@@ -1,6 +1,6 @@
 //! A run of cells of a train is the run of the cells of its PDUs.
 
-use super::super::train::PduTrain;
+use super::super::pdu_train::PduTrain;
 use super::super::*;
 use crate::ip::offload::{GsoType, SuperFrame, VnetHeader};
 use aerostat_proto::{Duration, Instant};

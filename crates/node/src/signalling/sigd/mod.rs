@@ -6,7 +6,7 @@ mod calls;
 pub use calls::FIRST_CALL_VCI;
 pub(super) use calls::FIRST_PARTY;
 
-use crate::interface::{self, Interface, Phase};
+use aerostat_proto::interface::{self, Interface, Phase};
 use aerostat_proto::sigd::{FromSigd, LinkInfo, SIGNALLING, Start, ToSigd};
 use aerostat_proto::split::{Daemon, Ended, FromDaemon, Signal};
 use aerostat_proto::uni::{CallId, Request, Side, Version};

@@ -767,7 +767,7 @@ fn every_name_of_a_trace_is_known() {
     let sources = [
         include_str!("../../../src/signalling/sigd/mod.rs"),
         include_str!("../../../src/signalling/sigd/calls.rs"),
-        include_str!("../../../src/interface.rs"),
+        include_str!("../../../../proto/src/interface.rs"),
     ];
     let (count, strangers) = aerostat_testing::messages::strangers(&sources, "uni.");
     assert!(count > 1);

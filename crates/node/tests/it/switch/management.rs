@@ -1,8 +1,8 @@
 //! Trunks whose ends find out their sides, and a switch that reports permanent connections.
 
 use aerostat_node::atm::{CellRun, Pdu, RunReassembler};
-use aerostat_node::interface::Phase;
 use aerostat_node::switch::{Input, Permanent, PortKind, PortNo};
+use aerostat_proto::interface::Phase;
 use aerostat_proto::{ConnId, Machine as _, uni};
 use aerostat_testing::switch::Net;
 use aerostat_wire::ilmi::{self, Binding, Kind, Message, Oid, Pdu as Ilmi, Request, Value, mib};

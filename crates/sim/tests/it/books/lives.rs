@@ -5,7 +5,7 @@ use crate::bench::lab_of;
 use aerostat_lab::dialogues::Dialogue;
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::RunReport;
-use aerostat_node::host::socket_layer::programs::{ENDED, State};
+use aerostat_node::host::sockets::programs::{ENDED, State};
 use aerostat_sim::run::LabRun;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Programs of embedded hosts, as seen from outside.
 
-use super::{Host, Ip};
+use crate::host::{Host, Ip};
 use crate::ip::apps::{AppId, AppResult};
 use crate::ip::stack::Stack;
 

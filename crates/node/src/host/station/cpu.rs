@@ -126,7 +126,7 @@ pub struct CpuConfig {
 
 /// A packet in the CPU.
 #[derive(Debug)]
-pub(super) enum Job {
+pub(in crate::host) enum Job {
     /// An SDU of a service goes to the adapter.
     Send(Vc, Sdu),
     /// A program writes an SDU.
@@ -145,7 +145,7 @@ impl Owned for Job {
 }
 
 impl Job {
-    pub(super) const fn vc(&self) -> Vc {
+    pub(in crate::host) const fn vc(&self) -> Vc {
         match self {
             Self::Send(vc, _) | Self::Write(vc, ..) | Self::Receive(vc, _) => *vc,
             Self::Manage(_) => NO_LABEL,
@@ -153,7 +153,7 @@ impl Job {
     }
 
     /// The packet for the accounts; `None` if a program still holds it.
-    pub(super) fn unit(&self) -> Option<DataUnit<'_>> {
+    pub(in crate::host) fn unit(&self) -> Option<DataUnit<'_>> {
         match self {
             Self::Send(_, sdu) => Some(DataUnit::from(&sdu[..])),
             Self::Receive(_, sdu) => Some((&sdu.pdu).into()),
@@ -223,7 +223,7 @@ struct Lost {
 
 /// The CPU. See the documentation of this module.
 #[derive(Debug)]
-pub(super) struct Cpu {
+pub(in crate::host) struct Cpu {
     config: CpuConfig,
     queues: Queues<Job, 2>,
     jitter: Pcg32,
@@ -240,7 +240,7 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    pub(super) fn new(config: CpuConfig, now: Instant) -> Self {
+    pub(in crate::host) fn new(config: CpuConfig, now: Instant) -> Self {
         Self {
             queues: Queues::new(Server::of_time(), config.order),
             jitter: random::stream(config.seed, "cpu", "jitter"),
@@ -258,7 +258,7 @@ impl Cpu {
     }
 
     /// Takes a packet; returns it if too many wait.
-    pub(super) fn offer(
+    pub(in crate::host) fn offer(
         &mut self,
         job: Job,
         over: Option<Encapsulation>,
@@ -285,7 +285,7 @@ impl Cpu {
     }
 
     /// True if messages of signalling that the host sends pass the CPU.
-    pub(super) const fn has_manager(&self) -> bool {
+    pub(in crate::host) const fn has_manager(&self) -> bool {
         self.config.manager.is_some()
     }
 
@@ -364,7 +364,7 @@ impl Cpu {
     }
 
     /// The next packet that is through by `now`.
-    pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
+    pub(in crate::host) fn take(&mut self, now: Instant) -> Option<Job> {
         let Self {
             queues,
             scheduler,
@@ -381,23 +381,23 @@ impl Cpu {
     }
 
     /// Removes the packets of a label that was closed.
-    pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<Job> {
+    pub(in crate::host) fn withdraw(&mut self, vc: Vc) -> Vec<Job> {
         let gone = self.queues.withdraw(vc);
         gone.iter().for_each(|job| self.let_go(job));
         gone
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(in crate::host) fn deadline(&self) -> Option<Instant> {
         self.queues.deadline()
     }
 
     /// The packets here, except those that a program still holds.
-    pub(super) fn held(&self) -> impl Iterator<Item = DataUnit<'_>> {
+    pub(in crate::host) fn held(&self) -> impl Iterator<Item = DataUnit<'_>> {
         self.queues.jobs().filter_map(Job::unit)
     }
 
     /// The tables of `inspect`.
-    pub(super) fn tables(&self, now: Instant) -> [Table; 2] {
+    pub(in crate::host) fn tables(&self, now: Instant) -> [Table; 2] {
         let all = Encapsulation::ALL.into_iter().zip(&self.done);
         let work = all.flat_map(|(over, done)| {
             let kinds = Kind::ALL.into_iter().zip(done);

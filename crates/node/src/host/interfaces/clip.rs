@@ -8,7 +8,7 @@
 //! With an NHRP client on the host, packets for its router go to that client first: it sends them directly, or returns
 //! them.
 
-use super::{Host, Path, Typed, Waits};
+use crate::host::{Host, Path, Typed, Waits};
 use crate::signalling;
 use aerostat_proto::clip::{self, Clip, NextHops};
 use aerostat_proto::discard::Discard;
@@ -27,7 +27,7 @@ const ARP: [u8; 2] = [0x08, 0x06];
 const IPV4: [u8; 2] = [0x08, 0x00];
 
 /// The next hop that the hardware address of an IPv4 frame contains; `None` for other frames.
-pub(super) fn next_hop(frame: &[u8]) -> Option<Ipv4Addr> {
+pub(in crate::host) fn next_hop(frame: &[u8]) -> Option<Ipv4Addr> {
     let header: &[u8; ETHERNET] = frame.first_chunk()?;
     let is_packet = header[12..] == IPV4 && header[..2] == NEXT_HOP;
     is_packet.then(|| Ipv4Addr::new(header[2], header[3], header[4], header[5]))
@@ -42,14 +42,14 @@ impl Host {
     }
 
     /// Gives an input to the member of a Classical IP subnet on interface `itf`, if one runs there.
-    pub(super) fn tell_clip(&mut self, itf: usize, input: clip::Input<'_>, now: Instant) {
+    pub(in crate::host) fn tell_clip(&mut self, itf: usize, input: clip::Input<'_>, now: Instant) {
         if let Some(clip) = self.interfaces.get(itf).and_then(|itf| itf.client.clip()) {
             self.tell(clip, input, now);
         }
     }
 
     /// Services ask again at once what had no answer.
-    pub(super) fn ask_again(&mut self, now: Instant) {
+    pub(in crate::host) fn ask_again(&mut self, now: Instant) {
         self.tell_signalling(signalling::Input::CallAgain, now);
         for itf in 0..self.interfaces.len() {
             self.tell_clip(itf, clip::Input::AskAgain, now);
@@ -57,7 +57,7 @@ impl Host {
     }
 
     /// Sends a frame of the IP side to a next hop of a Classical IP subnet.
-    pub(super) fn send_on_clip(
+    pub(in crate::host) fn send_on_clip(
         &mut self,
         itf: usize,
         clip: Typed<Clip>,
@@ -88,7 +88,7 @@ impl Host {
         }
     }
 
-    pub(super) fn clip_output(&mut self, slot: usize, output: clip::Output, now: Instant) {
+    pub(in crate::host) fn clip_output(&mut self, slot: usize, output: clip::Output, now: Instant) {
         let Some(itf) = self.interface_of(slot) else {
             return;
         };
@@ -128,7 +128,7 @@ impl Host {
         frame
     }
     /// The Ethernet header of packets that arrived on interface `itf`.
-    pub(super) fn arrived_header(&self, itf: usize) -> Vec<u8> {
+    pub(in crate::host) fn arrived_header(&self, itf: usize) -> Vec<u8> {
         self.header_with_room(itf, 0)
     }
 
@@ -140,7 +140,12 @@ impl Host {
 
     /// The path of a received packet. A packet from another subnet that did not come from the router came over a
     /// shortcut.
-    pub(super) fn path_of(&self, from: Option<AtmAddress>, packet: &[u8], itf: usize) -> Path {
+    pub(in crate::host) fn path_of(
+        &self,
+        from: Option<AtmAddress>,
+        packet: &[u8],
+        itf: usize,
+    ) -> Path {
         let client = self.nhc.and_then(|nhc| self.machine(nhc));
         let (Some(client), Some(clip)) = (client, self.clip_of(itf)) else {
             return Path::Lane;
@@ -156,7 +161,7 @@ impl Host {
     }
 
     /// The NHRP client for a frame: the frame must be for the client's router, on the client's interface.
-    pub(super) fn client_for(&self, itf: usize, frame: &[u8]) -> Option<Typed<Nhc>> {
+    pub(in crate::host) fn client_for(&self, itf: usize, frame: &[u8]) -> Option<Typed<Nhc>> {
         let nhc = self.nhc?;
         let (client, clip) = (self.machine(nhc)?, self.clip_of(itf)?);
         let router = client.config().server.0.octets();
@@ -167,12 +172,12 @@ impl Host {
     }
 
     /// The member of a Classical IP subnet below an interface, if it runs.
-    pub(super) fn clip_of(&self, itf: usize) -> Option<&Clip> {
+    pub(in crate::host) fn clip_of(&self, itf: usize) -> Option<&Clip> {
         self.machine(self.interfaces.get(itf)?.client.clip()?)
     }
 
     /// Hands a frame for the router to the NHRP client; the packet leaves directly if there is a shortcut.
-    pub(super) fn transmit_by_nhrp(
+    pub(in crate::host) fn transmit_by_nhrp(
         &mut self,
         itf: usize,
         nhc: Typed<Nhc>,
@@ -204,7 +209,12 @@ impl Host {
         path
     }
 
-    pub(super) fn nhc_output(&mut self, slot: usize, output: client::Output, now: Instant) {
+    pub(in crate::host) fn nhc_output(
+        &mut self,
+        slot: usize,
+        output: client::Output,
+        now: Instant,
+    ) {
         let Some(client) = self.running::<Nhc>(slot) else {
             return;
         };

@@ -1,8 +1,8 @@
 //! A host's accounts of packets: those that are lost in the host, and those that are still in it.
 
-use super::socket_layer::SocketLayer;
-use super::{Host, HostEvent, HostOutput, Ip};
 use crate::atm::{DataUnit, Mark};
+use crate::host::sockets::SocketLayer;
+use crate::host::{Host, HostEvent, HostOutput, Ip};
 use crate::ip::apps::{AppId, Offer};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::meter::{Path, Sample, Side};
@@ -38,7 +38,7 @@ impl Host {
     }
 
     /// Reports the loss of a packet, frame or SDU, of which `octets` may be the head.
-    pub(super) fn lost<'a>(&mut self, cause: Cause, unit: impl Into<DataUnit<'a>>) {
+    pub(in crate::host) fn lost<'a>(&mut self, cause: Cause, unit: impl Into<DataUnit<'a>>) {
         if self.books {
             let head = unit.into().first(HEAD);
             self.report(HostEvent::Lost(cause, head));
@@ -46,7 +46,7 @@ impl Host {
     }
 
     /// Reports that a marked PDU has reached the user of its connection.
-    pub(super) fn heard(&mut self, unit: DataUnit<'_>, user: UserId, conn: ConnId) {
+    pub(in crate::host) fn heard(&mut self, unit: DataUnit<'_>, user: UserId, conn: ConnId) {
         let Some(mark) = unit.mark.filter(|_| self.books) else {
             return;
         };
@@ -83,19 +83,23 @@ impl Host {
 
     /// Reports that a packet left by `path`, before the output at index `before`. The path is known only after the
     /// packet left, but the books must have a packet before anything reports its loss.
-    pub(super) fn tell_sent(&mut self, before: usize, sample: Option<Sample>, path: Path) {
+    pub(in crate::host) fn tell_sent(&mut self, before: usize, sample: Option<Sample>, path: Path) {
         if let Some(sample) = sample {
             let sample = HostOutput::Event(HostEvent::Sample(Sample { path, ..sample }));
             self.out.insert(before.min(self.out.len()), sample);
         }
     }
 
-    pub(super) fn lost_by_service<'a>(&mut self, why: Discard, unit: impl Into<DataUnit<'a>>) {
+    pub(in crate::host) fn lost_by_service<'a>(
+        &mut self,
+        why: Discard,
+        unit: impl Into<DataUnit<'a>>,
+    ) {
         self.lost(Cause::Service(why), unit);
     }
 
     /// Reports what a service has dropped.
-    pub(super) fn collect_discards(&mut self, slot: usize) {
+    pub(in crate::host) fn collect_discards(&mut self, slot: usize) {
         while let Some(service) = &mut self.slots[slot].service
             && let Some((why, head)) = service.take_discard()
         {
@@ -104,7 +108,7 @@ impl Host {
     }
 
     /// Reports what the router has dropped.
-    pub(super) fn collect_from_router(&mut self) {
+    pub(in crate::host) fn collect_from_router(&mut self) {
         while let Ip::Router(router) | Ip::KernelRouter(router) = &mut self.ip
             && let Some((reason, head)) = router.take_discard()
         {
@@ -113,7 +117,7 @@ impl Host {
     }
 
     /// Reports what waits in a service that crashes.
-    pub(super) fn lose_held(&mut self, slot: usize) {
+    pub(in crate::host) fn lose_held(&mut self, slot: usize) {
         let mut heads = Vec::new();
         let mut see = |octets: &[u8]| heads.push(octets.get(..HEAD).unwrap_or(octets).to_vec());
         if let Some(service) = self.slots[slot].service.as_ref().filter(|_| self.books) {
@@ -125,7 +129,7 @@ impl Host {
     }
 
     /// Records that a program of the host's own stack wanted to send a packet.
-    pub(super) fn note_offer(&mut self, app: AppId, offer: &Offer, now: Instant) {
+    pub(in crate::host) fn note_offer(&mut self, app: AppId, offer: &Offer, now: Instant) {
         if let Some(sample) = self.meter.offered(app, offer, now) {
             self.report(HostEvent::Sample(sample));
         }
@@ -133,7 +137,7 @@ impl Host {
 
     /// Reports that a packet of a flow has arrived at an IP stack. The packet counts as delivered unless the stack is
     /// an embedded one in which no program listens for it.
-    pub(super) fn arrived(
+    pub(in crate::host) fn arrived(
         out: &mut VecDeque<HostOutput>,
         sample: Sample,
         frame: &[u8],
@@ -149,7 +153,7 @@ impl Host {
     }
 
     /// Reports the interfaces that have joined, and those that are no longer members.
-    pub(super) fn tell_joined(&mut self) {
+    pub(in crate::host) fn tell_joined(&mut self) {
         for (itf, interface) in self.interfaces.iter_mut().enumerate() {
             let joined = interface.up;
             if joined != interface.told {
@@ -161,7 +165,7 @@ impl Host {
     }
 
     /// Reports that a BUS that crashes no longer reaches its clients.
-    pub(super) fn lose_reached(&mut self, slot: usize) {
+    pub(in crate::host) fn lose_reached(&mut self, slot: usize) {
         let server = self.running::<LaneServer>(slot);
         let gone = server.into_iter().flat_map(LaneServer::reached);
         for address in gone.collect::<Vec<AtmAddress>>() {

@@ -26,12 +26,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::inspect::saal as links;
-use aerostat_proto::saal::{self, Saal};
-use aerostat_proto::sigd::LinkInfo;
-use aerostat_proto::sscop;
-use aerostat_proto::uni::{self, CallId, Indication, Restart, Uni};
-use aerostat_proto::{Duration, Instant, Machine, Refused, TimerTable, Trace};
+use crate::saal::{self, Saal};
+use crate::sscop;
+use crate::uni::{self, CallId, Indication, Restart, Uni};
+use crate::{Duration, Instant, Machine, Refused, TimerTable, Trace};
 
 /// Parameters of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +78,8 @@ impl Params {
 }
 
 /// The SSCOP mode of a version of the UNI.
-pub(crate) const fn mode_of(version: uni::Version) -> sscop::Mode {
+#[must_use]
+pub const fn mode_of(version: uni::Version) -> sscop::Mode {
     match version {
         uni::Version::Uni30 => sscop::Mode::Qsaal1,
         _ => sscop::Mode::Q2110,
@@ -127,7 +126,7 @@ pub enum Output {
     Trace(Trace),
 }
 
-aerostat_proto::timer_kinds! {
+crate::timer_kinds! {
     /// The timers of the interface itself. SAAL and UNI have their own.
     enum Timer {
         /// The wait for the answer to RESTART has ended.
@@ -182,17 +181,10 @@ impl Interface {
     pub const fn saal(&self) -> &Saal {
         &self.saal
     }
-    /// The link as a row of `inspect saal`.
-    pub(crate) fn link_row(&self, port: &str) -> links::Link {
-        links::Link::of(port, &LinkInfo::of(&self.saal), self.params.sscop.mode)
-    }
-    /// A row for each error code that has occurred on the link.
-    pub(crate) fn error_rows(&self, port: &str) -> Vec<links::ErrorCode> {
-        let counters = self.saal.counters();
-        let codes = counters.by_code();
-        codes
-            .map(|(code, count)| links::ErrorCode::of(port, code, count))
-            .collect()
+    /// Mode of the link.
+    #[must_use]
+    pub const fn mode(&self) -> sscop::Mode {
+        self.params.sscop.mode
     }
     /// The version of the interface.
     #[must_use]
@@ -390,7 +382,7 @@ impl Interface {
         self.drain(now);
         // Calls that survive a loss of the link do not survive this restart.
         for call in core::mem::take(&mut self.calls) {
-            let cause = aerostat_proto::Cause::TEMPORARY.into();
+            let cause = crate::Cause::TEMPORARY.into();
             let released = Indication::Released { call, cause };
             self.outputs.push_back(Output::Indication(released));
         }
@@ -472,9 +464,9 @@ impl Machine for Interface {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aerostat_proto::Cause;
-    use aerostat_proto::machine::settle;
-    use aerostat_proto::uni::{Side, Version};
+    use crate::Cause;
+    use crate::machine::settle;
+    use crate::uni::{Side, Version};
     use aerostat_wire::{AtmAddress, Blli, Qos, SscopPdu, Vc};
 
     /// Two interfaces and a link with a delay of 1 ms.

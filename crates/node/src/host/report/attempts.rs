@@ -1,6 +1,6 @@
 //! Conditions that a host still waits for before it can send to all others, with reasons.
 
-use super::Host;
+use crate::host::Host;
 use aerostat_proto::Trace;
 use aerostat_proto::ilmi::State;
 use aerostat_proto::lane::lec::LecState;
@@ -132,7 +132,7 @@ impl Host {
     }
 
     /// Notes whether an attempt of a part has failed or succeeded, by the trace that tells it.
-    pub(super) fn note_attempt(&mut self, waits: Waits, trace: &Trace) {
+    pub(in crate::host) fn note_attempt(&mut self, waits: Waits, trace: &Trace) {
         if DONE.contains(&trace.name) {
             let ever = true;
             self.attempts.insert(

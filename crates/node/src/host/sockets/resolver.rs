@@ -1,10 +1,10 @@
-//! ATM addresses of IP addresses that programs call ([`super::socket_layer`]).
+//! ATM addresses of IP addresses that programs call ([`crate::host::sockets`]).
 //!
 //! The member of the Classical IP subnet that has the address is asked: it knows its next-hop map, and asks the ATMARP
 //! server. For addresses outside all subnets of the host its NHRP client is asked.
 
-use super::socket_layer::{Input, Unresolved};
-use super::{Host, ServiceKind, Typed};
+use crate::host::sockets::{Input, Unresolved};
+use crate::host::{Host, ServiceKind, Typed};
 use aerostat_proto::clip::{self, Clip, Config, Resolved};
 use aerostat_proto::nhrp::client::{self, Nhc, Refusal};
 use aerostat_proto::{Cause, Instant};
@@ -20,7 +20,7 @@ enum Resolver {
 impl Host {
     /// A program calls an IP address. Its token is the address itself, so an answer that comes late is still an answer
     /// to the right question.
-    pub(super) fn resolve(&mut self, ip: Ipv4Addr, now: Instant) {
+    pub(in crate::host) fn resolve(&mut self, ip: Ipv4Addr, now: Instant) {
         let token = u32::from(ip).into();
         match self.resolver(ip) {
             Ok(Resolver::Member(clip)) => self.tell(clip, clip::Input::Resolve { token, ip }, now),
@@ -77,7 +77,7 @@ impl Host {
     }
 
     /// A member of a Classical IP subnet, in this slot, answers a question.
-    pub(super) fn member_resolved(
+    pub(in crate::host) fn member_resolved(
         &mut self,
         slot: usize,
         token: u64,
@@ -106,7 +106,7 @@ impl Host {
     }
 
     /// The NHRP client answers a question.
-    pub(super) fn client_resolved(
+    pub(in crate::host) fn client_resolved(
         &mut self,
         token: u64,
         answer: Result<AtmAddress, client::Unresolved>,
@@ -119,7 +119,7 @@ impl Host {
     }
 
     /// The service in a slot has died: if it has resolved addresses, somebody else is to be asked.
-    pub(super) fn resolver_died(&mut self, slot: usize, now: Instant) {
+    pub(in crate::host) fn resolver_died(&mut self, slot: usize, now: Instant) {
         let kind = self.slots[slot].kind;
         if matches!(kind, ServiceKind::Clip | ServiceKind::Nhc) {
             self.tell_sockets(Input::AskAgain, now);

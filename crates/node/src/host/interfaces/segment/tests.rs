@@ -1,7 +1,7 @@
 //! Cables and the bridge between them, without a network around.
 
 use super::*;
-use crate::host::filtering::AGEING;
+use crate::host::interfaces::filtering::AGEING;
 use crate::host::{HostInput, Ip};
 use crate::signalling::{Config, Signalling};
 use aerostat_proto::Duration;

@@ -3,8 +3,8 @@
 //! The rows are those of `inspect`. A host with thousands of calls changes a few of them at a time, so it tells which
 //! rows may have changed ([`Host::take_changes`]).
 
-use super::service::{Service, ServiceKind};
-use super::{Client, Host, Station};
+use crate::host::service::{Service, ServiceKind};
+use crate::host::{Client, Host, Station};
 use crate::inspect::words::{Direction, Word as _};
 use crate::inspect::{Name, host, mpoa, named, nhrp};
 use aerostat_proto::clip::Clip;

@@ -54,6 +54,7 @@
 //!
 //! **Standards.** No standard of its own; see [`aerostat_proto::socket`].
 
+mod adapter;
 mod addresses;
 mod data;
 mod interface;
@@ -64,15 +65,16 @@ mod parties;
 pub mod programs;
 mod requests;
 mod resolve;
+mod resolver;
 mod socket;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use super::writes::FromAdapter;
 use crate::atm::Sdus;
 use crate::ip::clock::Clock;
 use crate::signalling::{Along, Heard};
+pub use adapter::FromAdapter;
 use aerostat_proto::atm::{AtmUser, UserOutput};
 use aerostat_proto::socket::{Answer, Errno, Failure, Interface, SocketRef, UserData};
 use aerostat_proto::{

@@ -20,19 +20,19 @@ struct Wait {
 
 /// All labels with waiting programs. There is at most one entry for each open VC of the adapter.
 #[derive(Debug, Default)]
-pub(super) struct Writers {
+pub(in crate::host) struct Writers {
     waits: BTreeMap<Vc, Wait>,
     serial: u64,
 }
 
 impl Writers {
     /// A program found no room for a PDU.
-    pub(super) fn full(&mut self, vc: Vc, nic: &mut Nic, now: Instant) {
+    pub(in crate::host) fn full(&mut self, vc: Vc, nic: &mut Nic, now: Instant) {
         self.wait(vc, nic.room_at(vc, now), false, 0);
     }
 
     /// A program waits until no cell of its VC waits.
-    pub(super) fn flush(&mut self, vc: Vc, nic: &mut Nic, now: Instant) {
+    pub(in crate::host) fn flush(&mut self, vc: Vc, nic: &mut Nic, now: Instant) {
         self.wait(vc, Some(nic.empty_at(vc, 0, now)), true, 0);
     }
 
@@ -49,19 +49,19 @@ impl Writers {
     }
 
     /// The VC was closed.
-    pub(super) fn forget(&mut self, vc: Vc) {
+    pub(in crate::host) fn forget(&mut self, vc: Vc) {
         self.waits.remove(&vc);
     }
 
     /// The link came up: programs that waited for that are checked at once.
-    pub(super) fn link_up(&mut self, now: Instant) {
+    pub(in crate::host) fn link_up(&mut self, now: Instant) {
         for wait in self.waits.values_mut() {
             wait.look.get_or_insert(now);
         }
     }
 
     /// The next label whose program can continue; the longest wait comes first.
-    pub(super) fn due(&mut self, nic: &mut Nic, now: Instant) -> Option<Vc> {
+    pub(in crate::host) fn due(&mut self, nic: &mut Nic, now: Instant) -> Option<Vc> {
         loop {
             let due = self.waits.iter();
             let due = due.filter(|(_, wait)| wait.look.is_some_and(|at| at <= now));
@@ -77,7 +77,7 @@ impl Writers {
     }
 
     /// When to check next.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(in crate::host) fn next(&self) -> Option<Instant> {
         self.waits.values().filter_map(|wait| wait.look).min()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Output, SocketLayer, SocketRef, State, ToPrograms, Writing};
 use crate::atm::{Sdus, Written};
-use crate::host::writes::FromAdapter;
+use crate::host::sockets::adapter::FromAdapter;
 use aerostat_proto::{Cause, ConnId, Instant};
 use aerostat_wire::AalType;
 use aerostat_wire::aal0::UserCell;

@@ -1,11 +1,11 @@
 //! Writing by programs of a host: the answers of the adapter go back to the program.
 //!
-//! The sockets of programs ([`socket_layer`]) give the adapter one or several PDUs, and wait for its answer
+//! The sockets of programs ([`super`]) give the adapter one or several PDUs, and wait for its answer
 //! ([`FromAdapter`]).
 
-use super::socket_layer::{Input, Output, SocketLayer};
-use super::{Host, HostEvent, HostOutput, Part, moves};
 use crate::atm::{Sdus, Shaping, Written};
+use crate::host::sockets::{Input, Output, SocketLayer};
+use crate::host::{Host, HostEvent, HostOutput, Part, outputs};
 use crate::signalling::{self, Heard, UserId};
 use aerostat_proto::{AtmEvent, ConnId, Instant};
 use aerostat_wire::{AalType, Vc};
@@ -49,25 +49,25 @@ impl Host {
     }
 
     /// True if the sockets of programs are this user of the ATM service.
-    pub(super) fn are_sockets(&self, user: UserId) -> bool {
+    pub(in crate::host) fn are_sockets(&self, user: UserId) -> bool {
         self.sockets
-            .is_some_and(|at| user == moves::user_of(at.slot()))
+            .is_some_and(|at| user == outputs::user_of(at.slot()))
     }
 
     /// The connection of a program that gets what arrives with this label; `None` if no program uses the label.
-    pub(super) fn conn_of_program(&self, vc: Vc) -> Option<ConnId> {
+    pub(in crate::host) fn conn_of_program(&self, vc: Vc) -> Option<ConnId> {
         let (user, conn) = self.signalling.receiver(vc)?;
         self.are_sockets(user).then_some(conn)
     }
 
     /// How the program that has opened this label wants its calls sent; `None` if it has not said.
-    pub(super) fn shaping(&self, vc: Vc) -> Option<Shaping> {
+    pub(in crate::host) fn shaping(&self, vc: Vc) -> Option<Shaping> {
         let (sockets, conn) = self.user_of_label(vc)?;
         sockets.shaping(conn)
     }
 
     /// The AAL that the program which has opened this label has chosen.
-    pub(super) fn aal(&self, vc: Vc) -> AalType {
+    pub(in crate::host) fn aal(&self, vc: Vc) -> AalType {
         let user = self.user_of_label(vc);
         user.map_or(AalType::Aal5, |(sockets, conn)| sockets.aal(conn))
     }
@@ -112,14 +112,14 @@ impl Host {
     }
 
     /// Gives an input to the sockets of programs, if the host has any.
-    pub(super) fn tell_sockets(&mut self, input: Input<'_>, now: Instant) {
+    pub(in crate::host) fn tell_sockets(&mut self, input: Input<'_>, now: Instant) {
         if let Some(sockets) = self.sockets {
             self.tell(sockets, input, now);
         }
     }
 
     /// Passes an event of signalling to its user: to sockets with what comes along.
-    pub(super) fn told(
+    pub(in crate::host) fn told(
         &mut self,
         user: UserId,
         event: AtmEvent<&[u8]>,
@@ -140,7 +140,7 @@ impl Host {
         }
         let label = self
             .signalling
-            .label(moves::user_of(slot), conn, sdus.first());
+            .label(outputs::user_of(slot), conn, sdus.first());
         match label {
             Ok(vc) => {
                 let mark = self.sockets().and_then(|sockets| sockets.mark_of(conn));
@@ -155,10 +155,10 @@ impl Host {
         }
     }
 
-    pub(super) fn sockets_output(&mut self, slot: usize, output: Output, now: Instant) {
+    pub(in crate::host) fn sockets_output(&mut self, slot: usize, output: Output, now: Instant) {
         match output {
             Output::Atm(request, along) => {
-                let request = signalling::Input::Request(moves::user_of(slot), request, along);
+                let request = signalling::Input::Request(outputs::user_of(slot), request, along);
                 self.tell_signalling(request, now);
             }
             Output::Write(conn, sdus) => self.write(slot, conn, sdus, now),

@@ -1,6 +1,6 @@
 //! The IP side of a host: the stack or router above its interfaces.
 
-use super::{Host, HostEvent, Part};
+use crate::host::{Host, HostEvent, Part};
 use crate::ip::apps::AppCommand;
 use crate::ip::books::Cause;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
@@ -29,7 +29,7 @@ pub enum Ip {
 
 impl Ip {
     /// Receives a frame on interface `itf`. Returns the frame if it is for the kernel.
-    pub(super) fn receive(
+    pub(in crate::host) fn receive(
         &mut self,
         itf: usize,
         frame: Vec<u8>,
@@ -69,21 +69,25 @@ impl Ip {
 
     /// A frame with a whole datagram: an embedded host puts fragments together before anything looks at them, and gives
     /// `None` while some are missing. A kernel does that itself, and a router forwards fragments.
-    pub(super) fn whole(&mut self, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
+    pub(in crate::host) fn whole(&mut self, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         match self {
             Self::Stack(stack) => stack.whole(frame, now),
             Self::None | Self::Router(_) | Self::Kernel | Self::KernelRouter(_) => Some(frame),
         }
     }
 
-    pub(super) fn app(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
+    pub(in crate::host) fn app(
+        &mut self,
+        command: AppCommand,
+        now: Instant,
+    ) -> Result<(), Refused> {
         match self {
             Self::Stack(stack) => stack.handle_input(StackInput::App(command), now),
             _ => Err(Refused("only embedded hosts run programs of the lab")),
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(in crate::host) fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::Stack(stack) => stack.handle_timeout(now),
             Self::Router(router) | Self::KernelRouter(router) => router.handle_timeout(now),
@@ -138,7 +142,7 @@ enum Moved {
 
 impl Host {
     /// Passes a frame that arrived on interface `itf` to the IP side: the embedded one, or the kernel's.
-    pub(super) fn pass_up(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+    pub(in crate::host) fn pass_up(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         match self.ip.receive(itf, frame, now) {
             Ok(Some(frame)) => self.report(HostEvent::Frame { itf, frame }),
             Ok(None) => {}
@@ -147,7 +151,7 @@ impl Host {
     }
 
     /// Handles outputs of the IP side until there are no more.
-    pub(super) fn drain_ip(&mut self, now: Instant) {
+    pub(in crate::host) fn drain_ip(&mut self, now: Instant) {
         loop {
             let moved = match &mut self.ip {
                 Ip::Stack(stack) => stack.poll_output().map(Moved::Stack),
@@ -218,7 +222,7 @@ impl Host {
         }
     }
 
-    pub(super) fn mps_output(&mut self, slot: usize, output: mps::Output, now: Instant) {
+    pub(in crate::host) fn mps_output(&mut self, slot: usize, output: mps::Output, now: Instant) {
         match output {
             mps::Output::Atm(request) => self.request(slot, request, now),
             mps::Output::Trace(trace) => self.trace(trace),
@@ -263,14 +267,18 @@ impl Host {
     }
 
     /// Gives an input to the embedded router, if there is a router.
-    pub(super) fn tell_router(&mut self, input: RouterInput<'_>, now: Instant) -> Option<Refused> {
+    pub(in crate::host) fn tell_router(
+        &mut self,
+        input: RouterInput<'_>,
+        now: Instant,
+    ) -> Option<Refused> {
         let refused = self.ip.router_mut()?.handle_input(input, now).err();
         self.touch(Part::Ip);
         refused
     }
 
     /// Shows an MPOA server that triggers its clients the packets that this router is about to forward.
-    pub(super) fn show_routed(&mut self, itf: usize, frame: &[u8], now: Instant) {
+    pub(in crate::host) fn show_routed(&mut self, itf: usize, frame: &[u8], now: Instant) {
         let server = self.mps.and_then(|mps| self.machine(mps));
         let Some(mps) = server.filter(|_| self.mpoa) else {
             return;
@@ -325,7 +333,13 @@ impl Host {
 
     /// Asks for the owner of a MAC address. The MAC address is that of a neighbour in the ARP cache, so the neighbour
     /// was present before.
-    pub(super) fn find_owner(&mut self, query: u32, itf: usize, mac: MacAddr, now: Instant) {
+    pub(in crate::host) fn find_owner(
+        &mut self,
+        query: u32,
+        itf: usize,
+        mac: MacAddr,
+        now: Instant,
+    ) {
         let Some(interface) = self.interfaces.get(itf) else {
             return self.answer_l2(query, Err(Absent::ForNow), now);
         };
@@ -340,7 +354,7 @@ impl Host {
         }
     }
 
-    pub(super) fn answer_l2(
+    pub(in crate::host) fn answer_l2(
         &mut self,
         query: u32,
         answer: Result<mps::L2Answer, Absent>,
@@ -352,7 +366,7 @@ impl Host {
         );
     }
 
-    pub(super) fn tell_mps(&mut self, input: mps::Input<'_>, now: Instant) {
+    pub(in crate::host) fn tell_mps(&mut self, input: mps::Input<'_>, now: Instant) {
         if let Some(mps) = self.mps {
             self.tell(mps, input, now);
         }
@@ -360,7 +374,7 @@ impl Host {
 }
 
 /// Why a host's stack dropped a packet of its own.
-pub(super) const fn cause_of(place: stack::Place) -> Cause {
+pub(in crate::host) const fn cause_of(place: stack::Place) -> Cause {
     match place {
         stack::Place::Arp => Cause::Arp,
         stack::Place::Route => Cause::NoRoute,

@@ -26,9 +26,9 @@ mod vlans;
 pub use port::{Cable, EthernetPort, WAITING};
 pub use vlans::PortVlans;
 
-use super::filtering::{FilteringDatabase, Heard, Way};
-use super::ip::cause_of;
-use super::{Host, HostEvent, HostOutput, Part, Sample};
+use crate::host::interfaces::filtering::{FilteringDatabase, Heard, Way};
+use crate::host::interfaces::ip::cause_of;
+use crate::host::{Host, HostEvent, HostOutput, Part, Sample};
 use crate::inspect::host::{
     BridgeVlan, EthernetPort as PortRow, HeardFromElan, Learned, SegmentHost as SegmentHostRow,
     interface,
@@ -148,11 +148,11 @@ impl Segment {
     }
 
     /// True if the segment is the kernel's.
-    pub(super) const fn is_kernel(&self) -> bool {
+    pub(in crate::host) const fn is_kernel(&self) -> bool {
         self.kernel
     }
 
-    pub(super) fn hosts(&self) -> &[SegmentHost] {
+    pub(in crate::host) fn hosts(&self) -> &[SegmentHost] {
         &self.hosts
     }
 
@@ -245,7 +245,7 @@ impl Segment {
     }
 
     /// Frames that wait for a cable, or are on a cable.
-    pub(super) fn held(&self) -> impl Iterator<Item = &[u8]> {
+    pub(in crate::host) fn held(&self) -> impl Iterator<Item = &[u8]> {
         let lanes = self.ports.iter().flat_map(|port| &port.lanes);
         lanes.flat_map(|lane| lane.frames.iter().map(|(_, _, frame)| frame.as_slice()))
     }
@@ -271,7 +271,7 @@ impl Segment {
     }
 
     /// Forgets what the bridge has learned from the ELAN of a VLAN, which the LANE client has left.
-    pub(super) fn forget_elan(&mut self, vlan: usize) {
+    pub(in crate::host) fn forget_elan(&mut self, vlan: usize) {
         if let Some(vlan) = self.vlans.get_mut(vlan) {
             vlan.learned.forget_elan();
         }
@@ -304,7 +304,7 @@ impl Segment {
     }
 
     /// The tables of `inspect`.
-    pub(super) fn tables(&self, now: Instant) -> Vec<Table> {
+    pub(in crate::host) fn tables(&self, now: Instant) -> Vec<Table> {
         let hosts = self.hosts.iter().map(|host| {
             let config = host.stack.config();
             SegmentHostRow {
@@ -394,12 +394,12 @@ impl Host {
         self.segment = Some(segment);
     }
 
-    pub(super) fn segment_deadline(&self) -> Option<Instant> {
+    pub(in crate::host) fn segment_deadline(&self) -> Option<Instant> {
         self.segment.as_ref().and_then(Segment::next)
     }
 
     /// Passes a command to a program of a host on the segment.
-    pub(super) fn segment_app(
+    pub(in crate::host) fn segment_app(
         &mut self,
         host: usize,
         command: AppCommand,
@@ -414,7 +414,7 @@ impl Host {
     }
 
     /// Handles everything that is due on the segment.
-    pub(super) fn segment_timeout(&mut self, now: Instant) {
+    pub(in crate::host) fn segment_timeout(&mut self, now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
         };
@@ -432,7 +432,7 @@ impl Host {
     }
 
     /// Handles outputs of the segment until there are no more.
-    pub(super) fn drain_segment(&mut self, now: Instant) {
+    pub(in crate::host) fn drain_segment(&mut self, now: Instant) {
         while let Some(segment) = &mut self.segment {
             if let Some((end, port, lane)) = segment.due()
                 && end <= now
@@ -636,7 +636,7 @@ impl Host {
     }
 
     /// Sends a frame of a host that bridges on its first interface: to the segment, to the ELAN, or to both.
-    pub(super) fn send_at_bridge(&mut self, frame: Vec<u8>, now: Instant) {
+    pub(in crate::host) fn send_at_bridge(&mut self, frame: Vec<u8>, now: Instant) {
         let to = address(&frame, 0);
         if self.segment.as_ref().is_some_and(|s| s.kernel) {
             return self.send_bridged(frame, now);
@@ -663,7 +663,7 @@ impl Host {
     }
 
     /// Learns from frames that the kernel's bridge sends to the ELAN; they have the addresses of `frame`.
-    pub(super) fn learn_bridged(
+    pub(in crate::host) fn learn_bridged(
         &mut self,
         frame: &[u8],
         (frames, octets): (u16, usize),
@@ -684,7 +684,7 @@ impl Host {
 
     /// The source of a frame from the ELAN is not on the segment any more. The bridge learns where it is; a kernel's
     /// bridge does so itself.
-    pub(super) fn source_left(&mut self, itf: usize, frame: &[u8], now: Instant) {
+    pub(in crate::host) fn source_left(&mut self, itf: usize, frame: &[u8], now: Instant) {
         self.station_left(itf, address(frame, 6), now);
         if let Some(segment) = self.segment.as_mut().filter(|segment| !segment.kernel) {
             segment.learn_from_elan(itf, frame, now);
@@ -700,7 +700,7 @@ impl Host {
     }
 
     /// Records that an address is not on the segment any more, if it was before.
-    pub(super) fn station_left(&mut self, itf: usize, mac: Option<MacAddr>, now: Instant) {
+    pub(in crate::host) fn station_left(&mut self, itf: usize, mac: Option<MacAddr>, now: Instant) {
         let left = self.segment.as_mut().is_some_and(|s| s.forget(itf, mac));
         if let Some(mac) = mac.filter(|_| left) {
             let text = format!("{mac} is not on the segment any more");
@@ -711,7 +711,13 @@ impl Host {
     }
 
     /// Handles a frame from the ELAN or from a shortcut. False if the frame is not for the host itself.
-    pub(super) fn bridge_in(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) -> bool {
+    pub(in crate::host) fn bridge_in(
+        &mut self,
+        itf: usize,
+        frame: &[u8],
+        path: Path,
+        now: Instant,
+    ) -> bool {
         let own = self.interfaces.get(itf).map(|interface| interface.mac);
         let to = address(frame, 0);
         let Some(segment) = self.segment.as_ref() else {
@@ -733,7 +739,7 @@ impl Host {
     }
 
     /// Tells the LANE client of an interface the addresses of the segment, for which it is a proxy.
-    pub(super) fn tell_proxy(&mut self, itf: usize, now: Instant) {
+    pub(in crate::host) fn tell_proxy(&mut self, itf: usize, now: Instant) {
         let vlan = self
             .segment
             .as_ref()

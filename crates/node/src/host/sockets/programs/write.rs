@@ -1,9 +1,9 @@
 //! How a program writes: one PDU at a time, with an answer of the adapter to each.
 
 use super::{Behaviour, Pace, Role, Sending, parts, pattern};
-use crate::host::socket_layer::local;
-use crate::host::socket_layer::socket::Writing;
-use crate::host::socket_layer::{Output, Socket, SocketLayer, SocketRef, State};
+use crate::host::sockets::local;
+use crate::host::sockets::socket::Writing;
+use crate::host::sockets::{Output, Socket, SocketLayer, SocketRef, State};
 use aerostat_proto::{Cause, Duration, Instant, Trace};
 use std::collections::VecDeque;
 
@@ -89,7 +89,7 @@ impl Behaviour {
     }
 
     /// A PDU is given to the adapter.
-    pub(in crate::host::socket_layer) const fn attempt(&mut self, now: Instant) {
+    pub(in crate::host::sockets) const fn attempt(&mut self, now: Instant) {
         self.writer.asked += 1;
         self.writer.begun = now;
     }
@@ -165,7 +165,7 @@ impl Behaviour {
 
 impl SocketLayer {
     /// Writes the next PDU of a connection if it is due, or releases the connection if that is due.
-    pub(in crate::host::socket_layer) fn write_next(&mut self, at: SocketRef) {
+    pub(in crate::host::sockets) fn write_next(&mut self, at: SocketRef) {
         let now = self.programs.now;
         let Some((socket, own)) = parts(&mut self.entries, at) else {
             return;
@@ -206,7 +206,7 @@ impl SocketLayer {
     }
 
     /// The adapter has answered to a PDU of a program.
-    pub(in crate::host::socket_layer) fn program_went_on(&mut self, at: SocketRef, taken: bool) {
+    pub(in crate::host::sockets) fn program_went_on(&mut self, at: SocketRef, taken: bool) {
         let now = self.programs.now;
         let Some((socket, own)) = parts(&mut self.entries, at) else {
             return;
@@ -242,7 +242,7 @@ impl SocketLayer {
     }
 
     /// Everything that a program has written has left the adapter.
-    pub(in crate::host::socket_layer) fn all_has_left(&mut self, at: SocketRef) {
+    pub(in crate::host::sockets) fn all_has_left(&mut self, at: SocketRef) {
         let now = self.programs.now;
         if let Some((socket, own)) = parts(&mut self.entries, at)
             && let Some(program) = socket.program

@@ -21,15 +21,15 @@ use aerostat_wire::MacAddr;
 use std::collections::BTreeMap;
 
 /// Limit of addresses on the Ethernet ports together.
-pub(super) const NEAR: usize = 1024;
+pub(in crate::host) const NEAR: usize = 1024;
 /// Limit of addresses behind the LANE client.
-pub(super) const FAR: usize = 8192;
+pub(in crate::host) const FAR: usize = 8192;
 /// How long the bridge remembers an address.
-pub(super) const AGEING: Duration = Duration::from_secs(300);
+pub(in crate::host) const AGEING: Duration = Duration::from_secs(300);
 
 /// Where a frame for an address goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(in crate::host) enum Way {
     /// To an Ethernet port, by its number.
     Port(usize),
     /// To the ELAN.
@@ -40,7 +40,7 @@ pub(super) enum Way {
 
 /// State of a source address in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(in crate::host) enum Heard {
     /// Unknown on this side until now.
     New,
     /// Known on this side, perhaps at another port.
@@ -51,7 +51,7 @@ pub(super) enum Heard {
 
 /// The database. See the documentation of this module.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FilteringDatabase {
+pub(in crate::host) struct FilteringDatabase {
     /// When an address on Ethernet was heard last, and at which port.
     near: BTreeMap<MacAddr, (Instant, usize)>,
     /// When an address behind the LANE client was heard last. Entries past their age may still be here.
@@ -62,7 +62,7 @@ pub(super) struct FilteringDatabase {
 
 impl FilteringDatabase {
     /// Learns a source address that was heard at an Ethernet port.
-    pub(super) fn hear_port(&mut self, mac: MacAddr, port: usize, now: Instant) -> Heard {
+    pub(in crate::host) fn hear_port(&mut self, mac: MacAddr, port: usize, now: Instant) -> Heard {
         self.far.remove(&mac);
         if let Some(entry) = self.near.get_mut(&mac) {
             *entry = (now, port);
@@ -76,7 +76,7 @@ impl FilteringDatabase {
     }
 
     /// Learns a source address that was heard from the ELAN.
-    pub(super) fn hear_elan(&mut self, mac: MacAddr, now: Instant) -> Heard {
+    pub(in crate::host) fn hear_elan(&mut self, mac: MacAddr, now: Instant) -> Heard {
         self.near.remove(&mac);
         if let Some(heard) = self.far.get_mut(&mac) {
             let known = fresh(*heard, now);
@@ -99,7 +99,7 @@ impl FilteringDatabase {
     }
 
     /// Where a frame for this address goes.
-    pub(super) fn way(&self, to: MacAddr, now: Instant) -> Way {
+    pub(in crate::host) fn way(&self, to: MacAddr, now: Instant) -> Way {
         match (self.near.get(&to), self.far.get(&to)) {
             (Some((_, port)), _) => Way::Port(*port),
             (None, Some(heard)) if fresh(*heard, now) => Way::Elan,
@@ -108,22 +108,22 @@ impl FilteringDatabase {
     }
 
     /// True if the address was heard on Ethernet.
-    pub(super) fn is_near(&self, mac: MacAddr) -> bool {
+    pub(in crate::host) fn is_near(&self, mac: MacAddr) -> bool {
         self.near.contains_key(&mac)
     }
 
     /// Forgets an address on Ethernet; true if it was known there.
-    pub(super) fn forget(&mut self, mac: MacAddr) -> bool {
+    pub(in crate::host) fn forget(&mut self, mac: MacAddr) -> bool {
         self.near.remove(&mac).is_some()
     }
 
     /// Forgets all addresses behind the LANE client.
-    pub(super) fn forget_elan(&mut self) {
+    pub(in crate::host) fn forget_elan(&mut self) {
         self.far.clear();
     }
 
     /// Ends the entries of Ethernet that are past their age; true if there were any.
-    pub(super) fn age(&mut self, now: Instant) -> bool {
+    pub(in crate::host) fn age(&mut self, now: Instant) -> bool {
         let known = self.near.len();
         self.near.retain(|_, (heard, _)| fresh(*heard, now));
         self.near.len() < known
@@ -131,19 +131,19 @@ impl FilteringDatabase {
 
     /// When the next entry of Ethernet ends. Those of the ELAN need no timer: they do not count once they are past
     /// their age.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(in crate::host) fn deadline(&self) -> Option<Instant> {
         let oldest = self.near.values().map(|(heard, _)| *heard).min();
         oldest.map(|heard| heard + AGEING)
     }
 
     /// The addresses on Ethernet, with the time of their last frame and their port.
-    pub(super) fn near(&self) -> impl Iterator<Item = (MacAddr, Instant, usize)> {
+    pub(in crate::host) fn near(&self) -> impl Iterator<Item = (MacAddr, Instant, usize)> {
         let entries = self.near.iter();
         entries.map(|(mac, (heard, port))| (*mac, *heard, *port))
     }
 
     /// The addresses behind the LANE client, with the time of their last frame.
-    pub(super) fn far(&self, now: Instant) -> impl Iterator<Item = (MacAddr, Instant)> {
+    pub(in crate::host) fn far(&self, now: Instant) -> impl Iterator<Item = (MacAddr, Instant)> {
         let entries = self.far.iter().map(|(mac, heard)| (*mac, *heard));
         entries.filter(move |(_, heard)| fresh(*heard, now))
     }

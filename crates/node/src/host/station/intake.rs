@@ -41,7 +41,7 @@ impl Owned for (Vc, Received) {
 
 /// The receive path. See the documentation of this module.
 #[derive(Debug)]
-pub(super) struct Intake {
+pub(in crate::host) struct Intake {
     config: IntakeConfig,
     queues: Queues<(Vc, Received), 1>,
     pdus: u64,
@@ -53,7 +53,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(config: IntakeConfig, now: Instant) -> Self {
+    pub(in crate::host) fn new(config: IntakeConfig, now: Instant) -> Self {
         let (IntakeRate::Pdus(rate) | IntakeRate::Cells(rate)) = config.rate;
         Self {
             queues: Queues::new(Server::new(rate), Order::Arrival),
@@ -66,7 +66,7 @@ impl Intake {
     }
 
     /// Takes a PDU; false if there is no free buffer.
-    pub(super) fn offer(&mut self, vc: Vc, sdu: &Received, now: Instant) -> bool {
+    pub(in crate::host) fn offer(&mut self, vc: Vc, sdu: &Received, now: Instant) -> bool {
         let held = self.held();
         if held >= self.config.buffer {
             self.lost += 1;
@@ -88,25 +88,25 @@ impl Intake {
     }
 
     /// The next PDU that is ready by `now`.
-    pub(super) fn take(&mut self, now: Instant) -> Option<(Vc, Received)> {
+    pub(in crate::host) fn take(&mut self, now: Instant) -> Option<(Vc, Received)> {
         self.queues.take(now)
     }
 
     /// Removes the PDUs of a label that was closed.
-    pub(super) fn withdraw(&mut self, vc: Vc) -> Vec<(Vc, Received)> {
+    pub(in crate::host) fn withdraw(&mut self, vc: Vc) -> Vec<(Vc, Received)> {
         self.queues.withdraw(vc)
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(in crate::host) fn deadline(&self) -> Option<Instant> {
         self.queues.deadline()
     }
 
     /// The PDUs here.
-    pub(super) fn pdus(&self) -> impl Iterator<Item = &Pdu> {
+    pub(in crate::host) fn pdus(&self) -> impl Iterator<Item = &Pdu> {
         self.queues.jobs().map(|(_, sdu)| &sdu.pdu)
     }
 
-    pub(super) fn row(&self, now: Instant) -> ReceivePath {
+    pub(in crate::host) fn row(&self, now: Instant) -> ReceivePath {
         let since = now.since(self.since).as_nanos();
         let busy = self.queues.busy(now);
         ReceivePath {

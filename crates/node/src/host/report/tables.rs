@@ -1,7 +1,7 @@
 //! Tables of `inspect` about a host: which service has which rows. The rows are in [`inspect`](crate::inspect).
 
-use super::{Encapsulation, Host, Ip, Service, ServiceKind, Station, Waits};
 use crate::atm::PathKey;
+use crate::host::{Encapsulation, Host, Ip, Service, ServiceKind, Station, Waits};
 use crate::inspect::words::Aal;
 use crate::inspect::{self, StateKind, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
@@ -131,7 +131,7 @@ impl Station {
 
 impl Host {
     /// How packets on this label cross the network; `None` if the label has no user.
-    pub(super) fn encapsulation(&self, vc: Vc) -> Option<Encapsulation> {
+    pub(in crate::host) fn encapsulation(&self, vc: Vc) -> Option<Encapsulation> {
         let (user, conn) = self.signalling.owner(vc)?;
         Some(match self.slots.get(usize::from(user.0))?.kind {
             ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {
@@ -148,7 +148,7 @@ impl Host {
 
     /// An SDU whose cells met congestion, with CE in its IPv4 packet; `None` if it has no packet whose sender can hear
     /// of it. Source: RFC 3168 §5; the mark of the last cell counts (TM 4.0 §5.6).
-    pub(super) fn with_congestion(&self, vc: Vc, sdu: &[u8]) -> Option<Vec<u8>> {
+    pub(in crate::host) fn with_congestion(&self, vc: Vc, sdu: &[u8]) -> Option<Vec<u8>> {
         let packet = packet_in(sdu, self.encapsulation(vc)?)?;
         let from = sdu.len() - packet.len();
         let mut told = sdu.to_vec();
@@ -357,7 +357,7 @@ impl Host {
         self.signalling.calls().map(|call| self.call_row(&call))
     }
 
-    pub(super) fn call_row(&self, call: &CallInfo) -> host::Call {
+    pub(in crate::host) fn call_row(&self, call: &CallInfo) -> host::Call {
         host::Call::of(call, self.owner_name(call))
     }
 

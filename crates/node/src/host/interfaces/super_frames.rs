@@ -5,11 +5,10 @@
 //! single frames: a stack, router or bridge that is no kernel; a meter of this host; frames that wait for an address or
 //! a connection; an MPOA server that counts the packets of its router; an NHRP client.
 
-use super::moves::user_of;
-use super::{
-    Client, Host, HostEvent, HostOutput, Ip, Part, Path, Segment, Typed, clip, socket_layer,
-};
+use super::clip;
 use crate::atm::{PduTrain, TrainPart};
+use crate::host::outputs::user_of;
+use crate::host::{Client, Host, HostEvent, HostOutput, Ip, Part, Path, Segment, Typed, sockets};
 use crate::ip::offload::{KernelPart, SuperFrame};
 use aerostat_proto::clip::Clip;
 use aerostat_proto::discard::Discard;
@@ -80,7 +79,7 @@ impl Host {
     }
 
     /// Sends a super frame of the kernel out of interface `itf`.
-    pub(super) fn send_super(&mut self, itf: usize, mut frame: SuperFrame, now: Instant) {
+    pub(in crate::host) fn send_super(&mut self, itf: usize, mut frame: SuperFrame, now: Instant) {
         let several = several_of(&frame);
         let up = self.interfaces.get(itf).is_some_and(|itf| itf.up);
         let fits = PduTrain::fits(several.count, several.longest + GROWTH);
@@ -213,7 +212,7 @@ impl Host {
             return Err(part);
         };
         let sdus = part.into_sdus()?;
-        self.tell_sockets(socket_layer::Input::Received { conn, sdus }, now);
+        self.tell_sockets(sockets::Input::Received { conn, sdus }, now);
         self.settle(now);
         Ok(())
     }

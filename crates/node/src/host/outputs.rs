@@ -3,7 +3,7 @@
 use super::service::Output;
 use super::{
     Client, Host, HostEvent, HostOutput, Part, Path, Sample, Serves, ServiceKind, Typed, Waits,
-    socket_layer,
+    sockets,
 };
 use crate::atm::DataUnit;
 use crate::ip::books::Cause;
@@ -493,7 +493,7 @@ impl Host {
                     qos,
                     heard,
                 } => {
-                    let joined = socket_layer::Input::Joined {
+                    let joined = sockets::Input::Joined {
                         conn,
                         peer,
                         qos,

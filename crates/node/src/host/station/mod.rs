@@ -1,14 +1,19 @@
 //! A host with its adapter, which a driver connects to a link.
 
-use super::cpu::{Cpu, Job};
-use super::intake::Intake;
-use super::steps::Step;
-use super::writers::Writers;
-use super::{CpuConfig, Host, HostEvent, HostInput, HostOutput, IntakeConfig};
+mod blocked;
+pub(super) mod cpu;
+pub(super) mod intake;
+pub(super) mod steps;
+
 use crate::atm::{
     CellRate, CellRun, DataUnit, DropReason, Mark, Nic, NicDiscard, NicEvent, Pdu, PduTrain,
     Received, Sdus, TrainPart, Written,
 };
+use crate::host::station::blocked::Writers;
+use crate::host::station::cpu::{Cpu, Job};
+use crate::host::station::intake::Intake;
+use crate::host::station::steps::Step;
+use crate::host::{CpuConfig, Host, HostEvent, HostInput, HostOutput, IntakeConfig};
 use crate::ip::books::{Cause, SocketEvent};
 use crate::ip::offload::SuperFrame;
 use aerostat_proto::discard::{Discard, HEAD};
@@ -94,11 +99,11 @@ impl Station {
         self.late
     }
     /// The CPU, if packets cost time.
-    pub(super) fn cpu(&self) -> Option<&Cpu> {
+    pub(in crate::host) fn cpu(&self) -> Option<&Cpu> {
         self.cpu.as_deref()
     }
     /// The receive path of the adapter, if it takes time.
-    pub(super) fn intake(&self) -> Option<&Intake> {
+    pub(in crate::host) fn intake(&self) -> Option<&Intake> {
         self.intake.as_deref()
     }
     /// Calls `see` with every packet, frame or SDU that waits in this station. Those in the queues of its adapter are
