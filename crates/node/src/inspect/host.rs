@@ -1,4 +1,4 @@
-//! Rows of an end system: `inspect vc`, `call`, `port`, `arp`, `route` and `bridge`. `host/report/tables.rs` makes them.
+//! Rows of an end system: `inspect vc`, `call`, `port`, `arp`, `route`, `bridge`. `host/report/tables.rs` makes them.
 
 use super::Name;
 use super::words::{Direction, Line, Reach};
