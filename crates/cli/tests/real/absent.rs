@@ -221,7 +221,9 @@ fn a_plain_file_in_the_place_of_a_device_is_found_by_doctor() {
             .output()
             .unwrap()
     };
-    if !Path::new("/dev/net/tun").exists() || !said(&covered("/dev/net/tun", "--version")).is_empty() {
+    if !Path::new("/dev/net/tun").exists()
+        || !said(&covered("/dev/net/tun", "--version")).is_empty()
+    {
         return println!("skipped: no privilege for mounts, or no /dev/net/tun");
     }
     let up = covered("/dev/net/tun", "up labs/two-hosts.atm.yml");
