@@ -32,6 +32,7 @@
 mod command;
 mod daemons;
 mod elans;
+mod encapsulation;
 mod events;
 mod interfaces;
 mod management;
@@ -45,6 +46,7 @@ mod tests;
 
 pub use crate::daemon_message::DaemonMessage;
 pub use command::HostCommand;
+pub use encapsulation::Encapsulation;
 pub use events::HostEvent;
 pub use interfaces::ip::Ip;
 pub use interfaces::segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
@@ -55,7 +57,7 @@ pub use report::tables::VcUser;
 pub use service::{Serves, Service, ServiceKind, Typed};
 pub use sockets::FromAdapter;
 pub use station::Station;
-pub use station::cpu::{Costs, CpuConfig, Encapsulation};
+pub use station::cpu::{Costs, CpuConfig};
 pub use station::intake::{IntakeConfig, IntakeRate};
 pub use station::steps::Step;
 

@@ -295,10 +295,9 @@ impl FlowIndex {
 /// Where an IP packet may begin in an SDU, an Ethernet frame or an IP packet, the most likely place first. `octets` may
 /// end after the headers.
 pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 3] {
-    match LlcSnap::decode(octets) {
-        Ok((LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet)) => [Some(packet), None, None],
-        Ok((LlcSnap::LaneData { .. }, data)) => [packet_in_lane(data), None, None],
-        _ => [
+    match behind_llc(octets) {
+        Some(packet) => [packet, None, None],
+        None => [
             Some(octets),
             packet_in_frame(octets),
             packet_in_lane(octets),
@@ -306,15 +305,23 @@ pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 3] {
     }
 }
 
+/// The packet behind a header of LLC; `None` if there is no such header of IP or LANE.
+fn behind_llc(octets: &[u8]) -> Option<Option<&[u8]>> {
+    match LlcSnap::decode(octets).ok()? {
+        (LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet) => Some(Some(packet)),
+        (LlcSnap::LaneData { .. }, data) => Some(packet_in_lane(data)),
+        _ => None,
+    }
+}
+
 /// The IPv4 packet in an SDU that crosses the network so.
 pub(crate) fn packet_in(sdu: &[u8], over: Encapsulation) -> Option<&[u8]> {
-    match (over, LlcSnap::decode(sdu)) {
+    match (over, behind_llc(sdu)) {
         (Encapsulation::Native | Encapsulation::Atp, _) => None,
-        (_, Ok((LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet))) => Some(packet),
-        (Encapsulation::Lane, Ok((LlcSnap::LaneData { .. }, data))) => packet_in_lane(data),
-        (Encapsulation::Lane, _) => packet_in_lane(sdu),
-        (Encapsulation::ClassicalIp, Err(_)) => Some(sdu),
-        _ => None,
+        (_, Some(packet)) => packet,
+        (Encapsulation::Lane, None) => packet_in_lane(sdu),
+        (Encapsulation::ClassicalIp, None) => Some(sdu),
+        (Encapsulation::Mpoa, None) => None,
     }
 }
 

@@ -43,6 +43,7 @@ use super::packet::{self, ETHERNET_HEADER, Frame};
 use super::random;
 use super::routes::StaticRoute;
 use super::udp::{Datagram, Udp};
+use aerostat_proto::tcp::Counters;
 use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::ipv4::{ICMP, Ipv4View, TCP, UDP};
 use link::LinkOutput;
@@ -346,10 +347,9 @@ impl Stack {
         self.tcp.views()
     }
 
-    /// The counters of TCP: those of all connections together, ended ones included, and those of the host.
-    #[must_use]
-    pub fn tcp_counters(&self) -> Vec<aerostat_proto::counters::CounterRow> {
-        self.tcp.counter_rows()
+    /// Adds the counters of TCP: those of all connections, ended ones included, and those of the host.
+    pub fn add_tcp_counters(&self, connections: &mut Counters, host: &mut TcpCounters) {
+        self.tcp.add_counters(connections, host);
     }
 
     fn command(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {

@@ -1,18 +1,16 @@
 //! Tables of `inspect` about a host: which service has which rows. The rows are in [`inspect`](crate::inspect).
 
 use crate::atm::PathKey;
-use crate::host::{Encapsulation, Host, Ip, Service, ServiceKind, Station, Waits};
+use crate::host::{Host, Ip, Service, ServiceKind, Station, Waits};
 use crate::inspect::words::Aal;
 use crate::inspect::{self, StateKind, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
-use crate::ip::books::packet_in;
 use crate::ip::neighbours::NeighbourCounters;
 use crate::signalling::CallInfo;
 use aerostat_proto::Instant;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_proto::socket::PduCounts;
-use aerostat_wire::ipv4::mark_congestion;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,31 +128,6 @@ impl Station {
 }
 
 impl Host {
-    /// How packets on this label cross the network; `None` if the label has no user.
-    pub(in crate::host) fn encapsulation(&self, vc: Vc) -> Option<Encapsulation> {
-        let (user, conn) = self.signalling.owner(vc)?;
-        Some(match self.slots.get(usize::from(user.0))?.kind {
-            ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {
-                Encapsulation::Lane
-            }
-            ServiceKind::Mpc | ServiceKind::Mps => Encapsulation::Mpoa,
-            ServiceKind::Clip | ServiceKind::Nhc => Encapsulation::ClassicalIp,
-            ServiceKind::Sockets => match self.sockets()?.uses_atp(conn) {
-                true => Encapsulation::Atp,
-                false => Encapsulation::Native,
-            },
-        })
-    }
-
-    /// An SDU whose cells met congestion, with CE in its IPv4 packet; `None` if it has no packet whose sender can hear
-    /// of it. Source: RFC 3168 §5; the mark of the last cell counts (TM 4.0 §5.6).
-    pub(in crate::host) fn with_congestion(&self, vc: Vc, sdu: &[u8]) -> Option<Vec<u8>> {
-        let packet = packet_in(sdu, self.encapsulation(vc)?)?;
-        let from = sdu.len() - packet.len();
-        let mut told = sdu.to_vec();
-        mark_congestion(told.get_mut(from..)?).then_some(told)
-    }
-
     /// Measurements of receivers by the host's own clock; `None` if it is the clock of the lab.
     fn measured(&self) -> Option<Table> {
         let stack = self
@@ -417,15 +390,13 @@ impl Host {
         if own.is_none() && rows.is_empty() {
             return Vec::new();
         }
-        let mut counters = Vec::new();
-        for (name, value) in stacks.iter().flat_map(|stack| stack.tcp_counters()) {
-            match counters.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum += value,
-                None if value > 0 => counters.push((name, value)),
-                None => {}
-            }
+        let (mut of_connections, mut of_hosts) = Default::default();
+        for stack in &stacks {
+            stack.add_tcp_counters(&mut of_connections, &mut of_hosts);
         }
-        vec![Table::of(rows), Table::counters(&counters::TCP, counters)]
+        let sums = [of_connections.rows(), of_hosts.rows()].concat();
+        let sums: Vec<_> = sums.into_iter().filter(|(_, value)| *value > 0).collect();
+        vec![Table::of(rows), Table::counters(&counters::TCP, sums)]
     }
 
     /// The neighbours on every interface, and those of the embedded hosts on the segment; empty if a kernel has the

@@ -34,6 +34,7 @@
 //! several CPUs.
 
 use crate::atm::{DataUnit, Mark, Received, Sdus};
+use crate::host::Encapsulation;
 use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
@@ -55,44 +56,6 @@ const NO_LABEL: Vc = Vc { vpi: 0, vci: 0 };
 /// Classes of the queues: the lower one goes first.
 const RECEIVED: usize = 0;
 const SENT: usize = 1;
-
-/// How a packet crosses the ATM network, as far as it matters for costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Encapsulation {
-    /// LAN emulation.
-    Lane,
-    /// An MPOA shortcut.
-    Mpoa,
-    /// Classical IP, also a shortcut of an NHRP client.
-    ClassicalIp,
-    /// A program writes and reads AAL5 SDUs.
-    Native,
-    /// A program writes and reads packets of ATP.
-    Atp,
-}
-
-impl Encapsulation {
-    /// All of them, in order.
-    pub const ALL: [Self; 5] = [
-        Self::Lane,
-        Self::Mpoa,
-        Self::ClassicalIp,
-        Self::Native,
-        Self::Atp,
-    ];
-
-    /// The word in tables and lab files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lane => "lane",
-            Self::Mpoa => "mpoa",
-            Self::ClassicalIp => "clip",
-            Self::Native => "native",
-            Self::Atp => "atp",
-        }
-    }
-}
 
 /// Costs of packets of one encapsulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,6 @@ use crate::ip::packet;
 use crate::ip::random;
 use crate::ip::stack::StackConfig;
 use crate::ip::tcp::TcpOptions;
-use aerostat_proto::counters::CounterRow;
 use aerostat_proto::tcp::{
     Config, Counters, Event, Failure, Input, Output, Snapshot, State, Tcp, reset_for,
 };
@@ -171,13 +170,13 @@ impl Connections {
         self.ended.iter().copied().chain(open)
     }
 
-    /// The counters of all connections together, and of TCP besides.
-    pub(super) fn counter_rows(&self) -> Vec<CounterRow> {
-        let mut sum = self.past;
+    /// Adds the counters of all connections, and of TCP besides.
+    pub(super) fn add_counters(&self, connections: &mut Counters, host: &mut TcpCounters) {
+        connections.add(&self.past);
         for connection in self.all.values() {
-            sum.add(connection.tcp.counters());
+            connections.add(connection.tcp.counters());
         }
-        [sum.rows(), self.counters.rows()].concat()
+        host.add(&self.counters);
     }
 
     /// True if the segment in a packet belongs to a connection.

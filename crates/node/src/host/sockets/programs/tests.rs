@@ -373,10 +373,9 @@ fn open(program: Program) -> (SocketLayer, ConnId, Instant) {
     (sockets, conn, now)
 }
 
-#[test]
-fn a_write_waits_for_room_and_the_program_catches_up() {
-    let (mut sockets, conn, now) = open_caller();
-    let asked = requests(settle(&mut sockets, now));
+/// The program writes a PDU for which the adapter has no room.
+fn adapter_is_full(sockets: &mut SocketLayer, conn: ConnId, now: Instant) {
+    let asked = requests(settle(sockets, now));
     let [AtmRequest::Send { sdu, .. }] = &asked[..] else {
         panic!("{asked:?}");
     };
@@ -388,6 +387,12 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
         None,
         "it waits for the adapter alone"
     );
+}
+
+#[test]
+fn a_write_waits_for_room_and_the_program_catches_up() {
+    let (mut sockets, conn, now) = open_caller();
+    adapter_is_full(&mut sockets, conn, now);
     let row = sockets.calls().next().unwrap();
     assert_eq!(
         (row.own.offered, row.waiting(), row.socket.sent.pdus),
@@ -426,18 +431,7 @@ fn from_memory_to_memory_each_pdu_follows_the_one_before_and_none_is_late() {
     // It has no room any more, and has it again a second later.
     let last = next + PAUSE;
     sockets.handle_timeout(last);
-    let asked = requests(settle(&mut sockets, last));
-    let [AtmRequest::Send { sdu, .. }] = &asked[..] else {
-        panic!("{asked:?}");
-    };
-    let written = Written::Full(sdu.clone().into());
-    let full = Input::Adapter(FromAdapter::Written { conn, written });
-    sockets.handle_input(full, last).unwrap();
-    assert_eq!(
-        sockets.poll_timeout(),
-        None,
-        "it waits for the adapter alone"
-    );
+    adapter_is_full(&mut sockets, conn, last);
     let later = last + Duration::from_secs(1);
     sockets
         .handle_input(Input::Adapter(FromAdapter::Room { conn }), later)
