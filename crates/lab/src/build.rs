@@ -404,10 +404,14 @@ impl<'a> Builder<'a> {
             life,
             seed: self.seed_of(name, "stack", life),
         };
-        Stack::new(config)
+        let stack = Stack::new(config)
             .expect("a resolved lab's addresses")
             .with_arp(self.arp())
-            .with_clock(model.clock.unwrap_or_default())
+            .with_clock(model.clock.unwrap_or_default());
+        match model.cpu.as_ref().and_then(|cpu| cpu.calls) {
+            Some(_) => stack.with_paced_calls(),
+            None => stack,
+        }
     }
 
     /// The interfaces of an embedded host besides its first one; the further VLANs of a bridge have no IP side.

@@ -27,7 +27,7 @@ mod timers;
 mod traffic;
 
 pub use aerostat_node::host::{
-    Cable, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate, PortVlans,
+    Cable, CallCosts, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate, PortVlans,
 };
 pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};

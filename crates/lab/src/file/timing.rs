@@ -15,6 +15,10 @@ section! {
         receive: CostText = "0s";
         /// Cost of a TCP segment without payload, sent or received; default: as other packets of its direction.
         ack: Option<At<CostText>>;
+        /// Cost of a write of a program to a TCP connection; its segments are made afterwards. Default: nothing.
+        write: Option<At<CostText>>;
+        /// Cost of a read of a program from a TCP connection; the window opens afterwards. Default: nothing.
+        read: Option<At<CostText>>;
         /// Where packets over LAN emulation cost something else.
         #[schemars(with = "Option<CostsFile>")]
         lane: CostsFile;

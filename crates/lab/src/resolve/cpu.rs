@@ -3,7 +3,7 @@
 use crate::diag::{Diagnostics, Span};
 use crate::field::Optional as _;
 use crate::file::{CostsFile, HostFile, ManagerFile};
-use crate::model::{Clock, Costs, CpuConfig, IntakeConfig};
+use crate::model::{CallCosts, Clock, Costs, CpuConfig, IntakeConfig};
 use aerostat_node::manager::{ManagerConfig, Sharing};
 use aerostat_node::server::Cost;
 
@@ -116,12 +116,18 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
     let [lane, mpoa, clip, native] =
         [&given.lane, &given.mpoa, &given.clip, &given.native].map(|other| over(usual, other));
     let costs = [lane, mpoa, clip, native, over(native, &given.atp)];
+    let calls = [&given.write, &given.read].map(|given| given.plain());
+    let [write, read] = calls.map(Option::unwrap_or_default);
+    let calls = calls
+        .iter()
+        .any(Option::is_some)
+        .then_some(CallCosts { write, read });
     if let Some(at) = host.given.at("cpu") {
         let nothing = |costs: &Costs| {
             let all = [costs.send, costs.receive, costs.ack.unwrap_or_default()];
             all.into_iter().all(Cost::is_nothing)
         };
-        if costs.iter().all(nothing) && manager.is_none() {
+        if costs.iter().all(nothing) && calls.is_none() && manager.is_none() {
             d.warning(at, format!("packets cost the CPU of host {name} no time"))
                 .hint("for example: cpu: { send: 80us + 60ns/octet, receive: 100us + 60ns/octet }");
         }
@@ -129,6 +135,7 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
     }
     Some(Box::new(CpuConfig {
         costs,
+        calls,
         order: given.service.get(),
         jitter: millionths(given.jitter.get()),
         queue: given.queue.get() as usize,

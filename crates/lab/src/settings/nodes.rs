@@ -2,7 +2,7 @@
 
 use super::{Published, map_of, merge, named, paths_of, published, text};
 use crate::model::{
-    Attachment, Cable, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
+    Attachment, Cable, CallCosts, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
     IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind,
     Outside, OutsideTrunk, OutsideWay, Packing, PortVlans, QueueLimit, Router, SegmentHost, Side,
     Switch, Tcp,
@@ -70,9 +70,10 @@ published! { own, lab;
     }
     PortVlans { untagged as "vlan"; given, tagged as "trunk"; given }
     Costs { send, receive, ack }
+    CallCosts { write, read }
     CpuConfig {
         costs = named(Encapsulation::ALL.iter().zip(costs).map(|(over, costs)| (over.name().to_owned(), costs.published(lab)))),
-        order as "service", jitter as "jitter_ppm", queue as "queue_packets", manager; given, seed; hidden
+        calls; given, order as "service", jitter as "jitter_ppm", queue as "queue_packets", manager; given, seed; hidden
     }
     ManagerConfig {
         message, hand_over, release as "release_ppm", queue as "queue_pdus", sharing as "competing"; given

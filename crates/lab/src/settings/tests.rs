@@ -258,6 +258,8 @@ ManagerFile.queue | hosts.y.manager={hand_over: 1ms} | hosts.y.manager.queue=7
 CpuFile.send || hosts.x.cpu={send: 81us + 78.5ns/octet}
 CpuFile.receive || hosts.x.cpu={receive: 81us}
 CpuFile.ack || hosts.x.cpu={ack: 20us}
+CpuFile.write || hosts.x.cpu={write: 90us + 8ns/octet}
+CpuFile.read || hosts.x.cpu={read: 90us}
 CpuFile.lane || hosts.x.cpu={lane: {send: 1us}}
 CpuFile.mpoa || hosts.x.cpu={mpoa: {send: 1us}}
 CpuFile.clip || hosts.x.cpu={clip: {send: 1us}}

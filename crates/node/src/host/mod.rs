@@ -57,7 +57,7 @@ pub use report::tables::VcUser;
 pub use service::{Serves, Service, ServiceKind, Typed};
 pub use sockets::FromAdapter;
 pub use station::Station;
-pub use station::cpu::{Costs, CpuConfig};
+pub use station::cpu::{CallCosts, Costs, CpuConfig};
 pub use station::intake::{IntakeConfig, IntakeRate};
 pub use station::steps::Step;
 
@@ -65,6 +65,7 @@ use crate::atm::{DataUnit, Mark, Sdus, Shaping};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::offload::SuperFrame;
 use crate::ip::router::RouterInput;
+use crate::ip::stack::{Call, ConnectionId};
 use crate::signalling::{self, Errand, Signalling};
 use aerostat_proto::clip::{Clip, Input as ClipInput};
 use aerostat_proto::lane::{LaneServer, Lec};
@@ -112,6 +113,8 @@ pub enum HostInput<'a> {
     Program(sockets::Input<'a>),
     /// The manager has done what [`HostOutput::Manage`] asked for.
     Managed(Errand),
+    /// The CPU is through with what [`HostOutput::Call`] asked for.
+    Called(ConnectionId),
     /// From or about the process of the daemons of this role.
     Daemon(Role, ProcessEvent<DaemonMessage>),
 }
@@ -165,6 +168,8 @@ pub enum HostOutput {
     },
     /// Work of a manager that takes time ([`Host::set_paced`]).
     Manage(Errand),
+    /// A program of the embedded host writes or reads: work of the CPU.
+    Call(ConnectionId, Call),
     /// For the driver of the host.
     Event(HostEvent),
 }
@@ -491,6 +496,10 @@ impl Host {
             }
             HostInput::Managed(errand) => {
                 self.tell_signalling(signalling::Input::Managed(errand), now);
+            }
+            HostInput::Called(on) => {
+                self.ip.called(on, now);
+                self.touch(Part::Ip);
             }
             HostInput::Daemon(role, event) => self.tell_seats(role, event, now),
         }

@@ -296,13 +296,15 @@ crate::rows! {
     /// One row for each kind of work of such a CPU and each encapsulation that had packets, also those that still wait.
     pub struct CpuWork: "cpu.work" {
         /// `send`, `receive` or `acknowledgement` (a TCP segment without payload, either way); of a manager `send`,
-        /// `receive` or `hand-over` (a message passes from one process to another).
+        /// `receive` or `hand-over` (a message passes from one process to another); of programs on TCP `write` or
+        /// `read`.
         pub work: Name,
-        /// `lane`, `mpoa`, `clip` (Classical IP), `native` (programs) or `signalling` (messages of a manager).
+        /// `lane`, `mpoa`, `clip` (Classical IP), `native` (programs), `atp`, `signalling` (messages of a manager) or
+        /// `tcp` (calls of programs).
         pub encapsulation: Name,
-        /// Packets; messages, or hand-overs of them.
+        /// Packets; messages, or hand-overs of them; calls.
         pub packets: u64,
-        /// Octets of their IP packets; of their SDUs if they carry something else; of messages.
+        /// Octets of their IP packets; of their SDUs if they carry something else; of messages; that calls move.
         pub octets: u64,
         /// Time that they cost.
         pub cost_us: u64,

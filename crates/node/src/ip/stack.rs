@@ -23,13 +23,15 @@
 //! cuts what it has to. **Not implemented**: IPv6; the limits of `docs/tcp.md`. **Deviations** of ARP from Linux: see
 //! [`super::neighbours`]; errors of ICMP are not limited by a rate. A program is not told that its packets are dropped.
 
+mod calls;
 mod connections;
 mod link;
 mod programs;
 
 pub use super::tcp::TcpOptions;
-pub(super) use connections::{ConnectionId, Connections, Socket};
-pub use connections::{ConnectionView, MAX_CONNECTIONS, MAX_ORPHANS, TcpCounters};
+pub use calls::{Call, CallKind};
+pub use connections::{ConnectionId, ConnectionView, MAX_CONNECTIONS, MAX_ORPHANS, TcpCounters};
+pub(super) use connections::{Connections, Socket};
 pub(super) use link::Link;
 pub use link::Place;
 
@@ -135,6 +137,8 @@ pub enum StackInput<'a> {
     },
     /// A command to the programs.
     App(AppCommand),
+    /// The CPU is through with the call of this connection's program ([`StackOutput::Call`]).
+    Called(ConnectionId),
 }
 
 impl<'a> StackInput<'a> {
@@ -167,6 +171,8 @@ pub enum StackOutput {
         /// The packet as it would have been sent, with an Ethernet header whose destination is unknown (0).
         frame: Vec<u8>,
     },
+    /// A program has made a call that takes time of the CPU; it waits for [`StackInput::Called`].
+    Call(ConnectionId, Call),
     /// A trace event.
     Trace(Trace),
 }
@@ -260,6 +266,13 @@ impl Stack {
     #[must_use]
     pub const fn with_clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// The same host with programs whose writes and reads take time of the CPU ([`StackOutput::Call`]).
+    #[must_use]
+    pub fn with_paced_calls(mut self) -> Self {
+        self.tcp.pace_calls();
         self
     }
 
@@ -533,6 +546,9 @@ impl Stack {
             let finished = result.map(|result| StackOutput::Finished(id, result));
             self.output.extend(finished);
         }
+        let calls = self.tcp.take_calls().into_iter();
+        self.output
+            .extend(calls.map(|(on, call)| StackOutput::Call(on, call)));
     }
 
     /// Hands packets to the Ethernet side; true if some of them returned to this host.
@@ -587,6 +603,7 @@ impl Machine for Stack {
         match input {
             StackInput::Frame { interface, bytes } => self.accept(interface, bytes, now),
             StackInput::App(command) => self.command(command, now)?,
+            StackInput::Called(connection) => self.tcp.called(connection),
         }
         self.run(now);
         Ok(())

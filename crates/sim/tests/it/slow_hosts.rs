@@ -5,6 +5,7 @@ use aerostat_lab::model::Lab;
 use aerostat_lab::report::RunReport;
 use aerostat_node::inspect::StateKind;
 use aerostat_node::inspect::host::ReceivePath;
+use aerostat_node::ip::apps::AppResult;
 use aerostat_proto::Instant;
 use std::collections::BTreeMap;
 
@@ -365,4 +366,119 @@ fn a_late_or_fast_clock_moves_what_is_sent_and_what_the_receiver_measures() {
         "{first} {last}"
     );
     assert_eq!(packets, 2000);
+}
+
+/// Packets, octets and microseconds of a kind of work.
+fn work(report: &RunReport, host: &str, kind: &str) -> [u64; 3] {
+    let rows = cpu(report, host, "work");
+    let row = rows.iter().find(|row| row["work"] == kind).unwrap();
+    ["packets", "octets", "cost_us"].map(|column| number(row, column))
+}
+
+/// Octets of the flow `load` that the sink's host has acknowledged.
+fn acknowledged(report: &RunReport) -> u64 {
+    let mut programs = report.programs.iter();
+    match programs.find(|(flow, role, _)| (*flow, *role) == (1, "from")) {
+        Some((_, _, AppResult::TcpSource(source))) => source.octets,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_program_writes_as_fast_as_its_calls_and_their_segments_take() {
+    // Writes of w octets take a + b × w, and the CPU then sends their segments; the window does not matter.
+    for (write, send) in [(4096, 0), (8192, 0), (1448, 0), (4344, 50), (8688, 120)] {
+        let text = pair(
+            &format!(
+                "cpu: {{ write: 400us + 50ns/octet, send: {send}us }}, tcp: {{ buffer: 256KiB }}"
+            ),
+            "tcp: { buffer: 256KiB }",
+            &format!("kind: tcp, write: {write}, duration: 3s"),
+        );
+        let (lab, report) = run(&text);
+        // A write of whole segments leaves no rest; other writes share segments with their neighbours.
+        let segments = f64::from(write) / 1448.0;
+        let expected =
+            f64::from(write) * 8.0 / (400.0 + 0.05 * f64::from(write) + f64::from(send) * segments);
+        let measured = throughput(&lab, &report, "load");
+        assert!(
+            (measured / expected - 1.0).abs() < 0.01,
+            "{write} {send}: {measured} for {expected}"
+        );
+        // Each octet of the flow was written once, in writes of the given size; the last one may be under way.
+        let [calls, moved, cost] = work(&report, "a", "write");
+        let rest = moved - acknowledged(&report);
+        assert!([0, write as u64].contains(&rest), "{write}: {rest}");
+        assert_eq!(calls, moved.div_ceil(write as u64), "{write}");
+        let exact = 400.0 * calls as f64 + 0.05 * moved as f64;
+        assert!((cost as f64 - exact).abs() < 2.0, "{write}: {cost}");
+    }
+}
+
+#[test]
+fn a_program_reads_as_fast_as_the_cpu_copies_and_the_window_follows_it() {
+    // 100 ns/octet are 80 Mb/s. Without a cost for each call it does not matter how much a call reads.
+    for buffer in ["32KiB", "64KiB", "512KiB"] {
+        let text = pair(
+            &format!("tcp: {{ buffer: {buffer} }}"),
+            &format!("cpu: {{ read: 100ns/octet }}, tcp: {{ buffer: {buffer} }}"),
+            "kind: tcp, duration: 3s",
+        );
+        let (lab, report) = run(&text);
+        let measured = throughput(&lab, &report, "load");
+        assert!((measured / 80.0 - 1.0).abs() < 0.02, "{buffer}: {measured}");
+        let flow = &report.flows[1].paths[0];
+        assert!(lab.lost_by(flow).is_empty(), "{buffer}");
+        let [_, moved, cost] = work(&report, "b", "read");
+        assert_eq!(acknowledged(&report), moved, "{buffer}");
+        assert!((cost as f64 - 0.1 * moved as f64).abs() < 2.0, "{buffer}");
+    }
+}
+
+#[test]
+fn a_request_and_its_response_wait_for_two_writes_and_two_reads() {
+    let time = |a: &str, b: &str| {
+        let traffic = "kind: rr, size: 100, duration: 2s";
+        let (_, report) = run(&pair(a, b, traffic));
+        *report.response_of(1).unwrap()
+    };
+    let free = time("tcp: {}", "tcp: {}");
+    let paced = time(
+        "cpu: { write: 300us + 1us/octet, read: 500us }",
+        "cpu: { read: 70us + 2us/octet, write: 11us + 10ns/octet }",
+    );
+    // The client writes 100 octets, and reads as many; so does the server.
+    let calls = 300 + 100 + 500 + 70 + 200 + 11 + 1;
+    let more = paced.min_us - free.min_us;
+    assert!(
+        (more - f64::from(calls)).abs() < 0.1,
+        "{more} µs for {calls}"
+    );
+    assert!(paced.mean_us - paced.min_us < 60.0, "{paced:?}");
+}
+
+#[test]
+fn connections_share_the_cpu_of_their_reader_and_a_restart_begins_without_calls() {
+    let text = pair(
+        "tcp: { buffer: 64KiB }",
+        "tcp: { buffer: 64KiB }, cpu: { read: 100us + 100ns/octet, write: 1us, jitter: 10% }",
+        "kind: tcp, duration: 6s, expect: loss",
+    );
+    let more = "  - { name: other, from: a, to: b, kind: tcp, port: 5009, start: 4s, duration: 6s, expect: loss }\n";
+    let (lab, report) = run(&format!("{text}{more}"));
+    let [one, other] = ["load", "other"].map(|flow| throughput(&lab, &report, flow));
+    assert!((one / other - 1.0).abs() < 0.1, "{one} and {other}");
+    assert!(
+        one + other < 80.0 && one + other > 70.0,
+        "{one} and {other}"
+    );
+
+    // A crash in the middle of a call: the flow goes on after the restart, and the books balance.
+    let faults = "faults: [{ at: 5s, crash: b }, { at: 5500ms, restart: b }]\nuntil: 60s\n";
+    let books = books(&format!("{text}{faults}"), 1);
+    let lost: u64 = books.lost.values().sum();
+    assert_eq!(books.sent, books.delivered + lost + books.under_way);
+    let (_, report) = run(&format!("{text}{faults}"));
+    let [_, moved, _] = work(&report, "b", "read");
+    assert!(moved > 1 << 20, "{moved} after the restart");
 }

@@ -1,10 +1,10 @@
 //! The IP side of a host: the stack or router above its interfaces.
 
-use crate::host::{Host, HostEvent, Part};
+use crate::host::{Host, HostEvent, HostOutput, Part};
 use crate::ip::apps::AppCommand;
 use crate::ip::books::Cause;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
-use crate::ip::stack::{self, Stack, StackInput, StackOutput};
+use crate::ip::stack::{self, ConnectionId, Stack, StackInput, StackOutput};
 use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine, Refused};
@@ -84,6 +84,14 @@ impl Ip {
         match self {
             Self::Stack(stack) => stack.handle_input(StackInput::App(command), now),
             _ => Err(Refused("only embedded hosts run programs of the lab")),
+        }
+    }
+
+    /// The CPU is through with the call of a program.
+    pub(in crate::host) fn called(&mut self, on: ConnectionId, now: Instant) {
+        if let Self::Stack(stack) = self {
+            // A stack takes this at any time.
+            let _ = stack.handle_input(StackInput::Called(on), now);
         }
     }
 
@@ -173,6 +181,9 @@ impl Host {
                 Some(Moved::Stack(StackOutput::Discarded { place, frame })) => {
                     // The stack offered this packet and then dropped it, so the sample ends as a loss.
                     self.measure_lost(&frame, cause_of(place), now);
+                }
+                Some(Moved::Stack(StackOutput::Call(on, call))) => {
+                    self.out.push_back(HostOutput::Call(on, call));
                 }
                 Some(Moved::Stack(StackOutput::Trace(trace))) => self.trace(trace),
                 Some(Moved::Router(output)) => self.router_output(output, now),

@@ -37,7 +37,7 @@ use crate::inspect::{Table, counters};
 use crate::ip::apps::{AppCommand, AppId, AppResult, Offer};
 use crate::ip::books::{Cause, VlanRefusal};
 use crate::ip::meter::{Meter, Path};
-use crate::ip::stack::{Stack, StackInput, StackOutput};
+use crate::ip::stack::{ConnectionId, Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::{Instant, Machine, Refused, Trace};
@@ -384,6 +384,7 @@ enum Moved {
     Offered(AppId, Offer),
     Finished(AppId, AppResult),
     Discarded(Cause, Vec<u8>),
+    Call(ConnectionId),
     Trace(Trace),
 }
 
@@ -450,6 +451,7 @@ impl Host {
                     StackOutput::Discarded { place, frame } => {
                         (n, Moved::Discarded(cause_of(place), frame))
                     }
+                    StackOutput::Call(on, _) => (n, Moved::Call(on)),
                     StackOutput::Trace(trace) => (n, Moved::Trace(trace)),
                 })
             });
@@ -480,6 +482,11 @@ impl Host {
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
                     self.out.extend(sample.map(HostOutput::sampled));
                     self.lost(cause, &frame[..]);
+                }
+                Some((n, Moved::Call(on))) => {
+                    // A station has no CPU that costs time.
+                    let stack = &mut segment.hosts[n].stack;
+                    let _ = stack.handle_input(StackInput::Called(on), now);
                 }
                 Some((_, Moved::Trace(trace))) => self.trace(trace),
                 None => break,

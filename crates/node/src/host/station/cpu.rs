@@ -20,6 +20,10 @@
 //! turn among received packets, so that a RELEASE does not overtake data; those that the host sends do not wait, except
 //! those of signalling at a host with such a manager.
 //!
+//! Writes and reads of the programs of an embedded host on connections of TCP are *calls* ([`CallCosts`]): they wait
+//! among the packets to be sent, as processes run after interrupts, and take effect when they are through. A datagram
+//! of a program is one write and one packet, so the cost of the packet has both.
+//!
 //! **Order.** [`Order::Class`] is *interrupt-first*: what was received goes before what is to be sent, as on a host
 //! that handles the adapter's interrupts first. [`Order::Arrival`] is *fair*. A packet in service is not interrupted.
 //! All SDUs of one direction leave in the order in which they came.
@@ -30,8 +34,8 @@
 //! program waits for the CPU before it writes its next PDU, so none of its PDUs is lost here. SDUs of a connection that
 //! is closed are withdrawn.
 //!
-//! **Not implemented.** Costs of timers, of packets inside the host, and of the programs' own work; a preemptive CPU;
-//! several CPUs.
+//! **Not implemented.** Costs of timers, of packets inside the host, and of what programs do besides their calls; a
+//! preemptive CPU; several CPUs.
 
 use crate::atm::{DataUnit, Mark, Received, Sdus};
 use crate::host::Encapsulation;
@@ -39,6 +43,7 @@ use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
 use crate::ip::random;
+use crate::ip::stack::{Call, CallKind, ConnectionId};
 use crate::manager::{Counts, ManagerConfig, Scheduler, Seat, Work};
 use crate::server::{Cost, Order, Owned, Queues, Server, Waits};
 use crate::signalling::Errand;
@@ -50,7 +55,7 @@ use rand_pcg::rand_core::Rng;
 /// A factor of 1, in millionths.
 const WHOLE: u128 = 1_000_000;
 
-/// Label of work for calls inside the host, which have none.
+/// Label of work that has none: for calls inside the host, and for calls of programs.
 const NO_LABEL: Vc = Vc { vpi: 0, vci: 0 };
 
 /// Classes of the queues: the lower one goes first.
@@ -69,11 +74,22 @@ pub struct Costs {
     pub ack: Option<Cost>,
 }
 
+/// Costs of calls of programs on connections of TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCosts {
+    /// A write to the send buffer.
+    pub write: Cost,
+    /// A read from the receive buffer.
+    pub read: Cost,
+}
+
 /// Configuration of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuConfig {
     /// Costs by encapsulation, in the order of [`Encapsulation::ALL`].
     pub costs: [Costs; 5],
+    /// Costs of calls of programs; `None`: calls do not pass the CPU.
+    pub calls: Option<CallCosts>,
     /// Interrupt-first or fair.
     pub order: Order,
     /// Each cost is multiplied by a random number of 1 − jitter to 1 + jitter, all equally likely. Millionths, at most
@@ -98,6 +114,8 @@ pub(in crate::host) enum Job {
     Receive(Vc, Received),
     /// The manager has a step of a call inside the host.
     Manage(Errand),
+    /// A program writes to a connection of TCP, or reads from it.
+    Call(ConnectionId, Call),
 }
 
 impl Owned for Job {
@@ -111,7 +129,7 @@ impl Job {
     pub(in crate::host) const fn vc(&self) -> Vc {
         match self {
             Self::Send(vc, _) | Self::Write(vc, ..) | Self::Receive(vc, _) => *vc,
-            Self::Manage(_) => NO_LABEL,
+            Self::Manage(_) | Self::Call(..) => NO_LABEL,
         }
     }
 
@@ -120,7 +138,7 @@ impl Job {
         match self {
             Self::Send(_, sdu) => Some(DataUnit::from(&sdu[..])),
             Self::Receive(_, sdu) => Some((&sdu.pdu).into()),
-            Self::Write(..) | Self::Manage(_) => None,
+            Self::Write(..) | Self::Manage(_) | Self::Call(..) => None,
         }
     }
 
@@ -129,21 +147,21 @@ impl Job {
             Self::Send(_, sdu) => sdu,
             Self::Write(_, sdus, _) => sdus.first(),
             Self::Receive(_, sdu) => sdu.pdu.sdu(),
-            Self::Manage(_) => &[],
+            Self::Manage(_) | Self::Call(..) => &[],
         }
     }
 
     fn is_control(&self) -> bool {
-        [Vc::SIGNALLING, Vc::ILMI, NO_LABEL].contains(&self.vc())
+        self.is_signalling() || self.vc() == Vc::ILMI
     }
 
     fn is_signalling(&self) -> bool {
-        [Vc::SIGNALLING, NO_LABEL].contains(&self.vc())
+        matches!(self, Self::Manage(_)) || self.vc() == Vc::SIGNALLING
     }
 
     const fn class(&self) -> usize {
         match self {
-            Self::Send(..) | Self::Write(..) | Self::Manage(_) => SENT,
+            Self::Send(..) | Self::Write(..) | Self::Manage(_) | Self::Call(..) => SENT,
             Self::Receive(..) => RECEIVED,
         }
     }
@@ -155,16 +173,22 @@ enum Kind {
     Send,
     Receive,
     Acknowledgement,
+    /// Of programs; these are not of any encapsulation.
+    Write,
+    Read,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Send, Self::Receive, Self::Acknowledgement];
+    const OF_PACKETS: [Self; 3] = [Self::Send, Self::Receive, Self::Acknowledgement];
+    const OF_CALLS: [Self; 2] = [Self::Write, Self::Read];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
             Self::Receive => "receive",
             Self::Acknowledgement => "acknowledgement",
+            Self::Write => "write",
+            Self::Read => "read",
         }
     }
 }
@@ -174,6 +198,14 @@ struct Done {
     packets: u64,
     octets: u64,
     picos: u128,
+}
+
+impl Done {
+    fn add(&mut self, octets: usize, picos: u128) {
+        self.packets += 1;
+        self.octets += octets as u64;
+        self.picos += picos;
+    }
 }
 
 /// Packets that found no room.
@@ -192,6 +224,8 @@ pub(in crate::host) struct Cpu {
     jitter: Pcg32,
     /// Counts by encapsulation and kind of work.
     done: [[Done; 3]; 5],
+    /// Counts of calls of programs by kind.
+    called: [Done; 2],
     lost: Lost,
     /// Messages of signalling and ILMI here, by class.
     control: [usize; 2],
@@ -208,6 +242,7 @@ impl Cpu {
             queues: Queues::new(Server::of_time(), config.order),
             jitter: random::stream(config.seed, "cpu", "jitter"),
             done: [[Done::default(); 3]; 5],
+            called: [Done::default(); 2],
             lost: Lost::default(),
             control: [0; 2],
             messages: Counts::default(),
@@ -232,9 +267,10 @@ impl Cpu {
             return Err(job);
         }
         self.control[job.class()] += usize::from(job.is_control());
-        let work = match job.is_control() {
-            true => self.message(&job),
-            false => self.work(&job, over.unwrap_or(Encapsulation::Lane)),
+        let work = match &job {
+            Job::Call(_, call) => self.call(*call),
+            _ if job.is_control() => self.message(&job),
+            _ => self.work(&job, over.unwrap_or(Encapsulation::Lane)),
         };
         let Self {
             queues,
@@ -252,7 +288,7 @@ impl Cpu {
         self.config.manager.is_some()
     }
 
-    /// Cost of a message of signalling or ILMI, in picoseconds. Counts it. Counts it.
+    /// Cost of a message of signalling or ILMI, in picoseconds. Counts it.
     fn message(&mut self, job: &Job) -> u128 {
         let manager = self.config.manager.filter(|_| job.is_signalling());
         let Some(work) = manager.and_then(|manager| work_of(manager, job)) else {
@@ -296,8 +332,8 @@ impl Cpu {
             }
             Job::Receive(..) => (packets, &mut self.lost.received),
             Job::Send(..) => (packets, &mut self.lost.sent),
-            // Each connection of a program has one PDU at most.
-            Job::Write(..) => return None,
+            // Each connection of a program has one PDU at most, or one call.
+            Job::Write(..) | Job::Call(..) => return None,
         };
         (waiting >= most).then_some(lost)
     }
@@ -319,10 +355,19 @@ impl Cpu {
             false => (kind, cost),
         };
         let picos = cost.picos(octets) * self.factor() / WHOLE;
-        let done = &mut self.done[over as usize][kind as usize];
-        done.packets += 1;
-        done.octets += octets as u64;
-        done.picos += picos;
+        self.done[over as usize][kind as usize].add(octets, picos);
+        picos
+    }
+
+    /// Cost of a call of a program, in picoseconds. Counts it.
+    fn call(&mut self, call: Call) -> u128 {
+        let costs = self.config.calls.unwrap_or_default();
+        let (kind, cost) = match call.kind {
+            CallKind::Write => (0, costs.write),
+            CallKind::Read => (1, costs.read),
+        };
+        let picos = cost.picos(call.octets) * self.factor() / WHOLE;
+        self.called[kind].add(call.octets, picos);
         picos
     }
 
@@ -363,13 +408,15 @@ impl Cpu {
     pub(in crate::host) fn tables(&self, now: Instant) -> [Table; 2] {
         let all = Encapsulation::ALL.into_iter().zip(&self.done);
         let work = all.flat_map(|(over, done)| {
-            let kinds = Kind::ALL.into_iter().zip(done);
-            kinds.map(move |(kind, done)| (over, kind, done))
+            let kinds = Kind::OF_PACKETS.into_iter().zip(done);
+            kinds.map(move |(kind, done)| (over.name(), kind, done))
         });
+        let calls = Kind::OF_CALLS.into_iter().zip(&self.called);
+        let work = work.chain(calls.map(|(kind, done)| ("tcp", kind, done)));
         let work = work.filter(|(_, _, done)| done.packets > 0);
         let work = work.map(|(over, kind, done)| CpuWork {
             work: kind.name().into(),
-            encapsulation: over.name().into(),
+            encapsulation: over.into(),
             packets: done.packets,
             octets: done.octets,
             cost_us: (done.picos / 1_000_000) as u64,

@@ -235,6 +235,7 @@ impl Station {
             Job::Write(vc, sdus, mark) => self.write(vc, sdus, mark, now),
             Job::Receive(vc, sdu) => self.deliver(vc, &sdu, now),
             Job::Manage(errand) => self.host.handle_input(HostInput::Managed(errand), now),
+            Job::Call(on, _) => self.host.handle_input(HostInput::Called(on), now),
         }
         true
     }
@@ -382,6 +383,7 @@ impl Station {
                 HostOutput::Manage(errand) => {
                     self.process(Job::Manage(errand), now);
                 }
+                HostOutput::Call(on, call) => self.process(Job::Call(on, call), now),
                 HostOutput::Flush { vc } => {
                     self.writers.flush(vc, &mut self.nic, now);
                 }

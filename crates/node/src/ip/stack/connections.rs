@@ -15,6 +15,7 @@ use crate::ip::apps::AppId;
 use crate::ip::packet;
 use crate::ip::random;
 use crate::ip::stack::StackConfig;
+use crate::ip::stack::calls::{Call, CallKind, Calls, Turn};
 use crate::ip::tcp::TcpOptions;
 use aerostat_proto::tcp::{
     Config, Counters, Event, Failure, Input, Output, Snapshot, State, Tcp, reset_for,
@@ -40,7 +41,7 @@ const PHASES: u64 = 10_000_000;
 
 /// A connection of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::ip) struct ConnectionId(u64);
+pub struct ConnectionId(u64);
 
 /// The ends of a connection: own port and address, those of the peer.
 type Ends = ((u16, Ipv4Addr), (u16, Ipv4Addr));
@@ -55,6 +56,8 @@ struct Connection {
     /// The owner has not heard of it.
     waits: bool,
     failure: Option<Failure>,
+    /// The call of its program.
+    turn: Turn,
     /// When it was made.
     since: Instant,
 }
@@ -136,6 +139,8 @@ pub(in crate::ip) struct Connections {
     touched: BTreeSet<ConnectionId>,
     woken: BTreeSet<AppId>,
     opened: u64,
+    /// Calls of programs for the CPU; `None` if they take no time.
+    calls: Option<Calls>,
     pub(super) counters: TcpCounters,
     /// Counters of all connections that have ended.
     past: Counters,
@@ -159,6 +164,7 @@ impl Connections {
             touched: BTreeSet::new(),
             woken: BTreeSet::new(),
             opened: 0,
+            calls: None,
             counters: TcpCounters::default(),
             past: Counters::default(),
         }
@@ -216,6 +222,7 @@ impl Connections {
             passive,
             waits: passive,
             failure: None,
+            turn: Turn::Free,
             since: now,
         };
         self.all.insert(id, connection);
@@ -302,8 +309,30 @@ impl Connections {
             failure: connection.failure,
             tcp: &mut connection.tcp,
             touched: &mut self.touched,
+            turn: &mut connection.turn,
+            calls: self.calls.as_mut(),
             now,
         })
+    }
+
+    /// Makes calls of programs take time from now on.
+    pub(super) fn pace_calls(&mut self) {
+        self.calls = Some(Calls::default());
+    }
+
+    /// The calls of programs for the CPU.
+    pub(super) fn take_calls(&mut self) -> Vec<(ConnectionId, Call)> {
+        self.calls.as_mut().map(Calls::take).unwrap_or_default()
+    }
+
+    /// The CPU is through with the call of a connection: its program runs. The connection may have ended meanwhile.
+    pub(super) fn called(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.all.get_mut(&id)
+            && let Turn::Working(call) = connection.turn
+        {
+            connection.turn = Turn::Through(call);
+            self.woken.extend(connection.owner);
+        }
     }
 
     /// A program closes a connection in order and gives it up.
@@ -501,6 +530,8 @@ pub(in crate::ip) struct Socket<'a> {
     id: ConnectionId,
     tcp: &'a mut Tcp,
     touched: &'a mut BTreeSet<ConnectionId>,
+    turn: &'a mut Turn,
+    calls: Option<&'a mut Calls>,
     /// Why it has failed, if it has.
     pub(in crate::ip) failure: Option<Failure>,
     now: Instant,
@@ -517,7 +548,7 @@ impl Socket<'_> {
             self.tcp.state(),
             State::Established | State::FinWait1 | State::FinWait2
         );
-        sends || self.unread() > 0
+        sends || self.tcp.unread() > 0
     }
 
     /// True if data can be written.
@@ -525,13 +556,28 @@ impl Socket<'_> {
         matches!(self.tcp.state(), State::Established | State::CloseWait)
     }
 
+    /// Octets that can be read; 0 while the program waits for a call.
     pub(in crate::ip) fn unread(&self) -> usize {
-        self.tcp.unread()
+        let may = self.may(CallKind::Read);
+        if may { self.tcp.unread() } else { 0 }
     }
 
-    /// Octets that fit the send buffer; 0 if the connection takes none.
+    /// Octets that fit the send buffer; 0 if the connection takes none, and while the program waits for a call.
     pub(in crate::ip) fn room(&self) -> usize {
-        if self.is_up() { self.tcp.room() } else { 0 }
+        let may = self.is_up() && self.may(CallKind::Write);
+        if may { self.tcp.room() } else { 0 }
+    }
+
+    fn may(&self, kind: CallKind) -> bool {
+        self.calls.is_none() || self.turn.allows(kind)
+    }
+
+    /// Octets that a call of the program moves now: none until the CPU is through with it, if calls take time.
+    fn call(&mut self, kind: CallKind, octets: usize) -> usize {
+        match &mut self.calls {
+            Some(calls) => calls.moves(self.id, self.turn, Call { kind, octets }),
+            None => octets,
+        }
     }
 
     /// Octets that were written and are not acknowledged.
@@ -539,19 +585,25 @@ impl Socket<'_> {
         self.tcp.unacknowledged()
     }
 
-    /// Writes as many of the octets as there is room for; gives their number.
+    /// Writes as many of the octets as there is room for; gives their number. If calls take time, it is 0 at first, and
+    /// the program runs again once the CPU is through with the call.
     pub(in crate::ip) fn write(&mut self, octets: &[u8]) -> usize {
-        let count = octets.len().min(self.room());
-        let written = octets.get(..count).unwrap_or_default();
+        let count = self.call(CallKind::Write, octets.len().min(self.room()));
+        let written = octets.get(..count).filter(|written| !written.is_empty());
+        let Some(written) = written else { return 0 };
         let taken = self.tcp.handle_input(Input::Write(written), self.now);
         self.touched.insert(self.id);
         if taken.is_ok() { count } else { 0 }
     }
 
-    /// Reads at most `most` octets.
+    /// Reads at most `most` octets. If calls take time, this gives none at first, as [`Self::write`].
     pub(in crate::ip) fn read(&mut self, most: usize) -> Vec<u8> {
+        let count = self.call(CallKind::Read, most.min(self.unread()));
+        if count == 0 {
+            return Vec::new();
+        }
         self.touched.insert(self.id);
-        self.tcp.read(most, self.now)
+        self.tcp.read(count, self.now)
     }
 
     /// Ends the sending direction.

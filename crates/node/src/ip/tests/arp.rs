@@ -206,7 +206,8 @@ proptest! {
                     StackOutput::Discarded { place, .. } => world.discarded.push((0, place)),
                     StackOutput::Finished(..)
                     | StackOutput::Offered(..)
-                    | StackOutput::Trace(_) => {}
+                    | StackOutput::Trace(_)
+                    | StackOutput::Call(..) => {}
                 }
             }
             if round % 3 == 0 {

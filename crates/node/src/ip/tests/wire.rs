@@ -109,7 +109,7 @@ impl World {
                 StackOutput::Finished(id, result) => self.finished.push((host, id, result)),
                 StackOutput::Frame { bytes: frame, .. } => self.carry(host, frame),
                 StackOutput::Discarded { place, .. } => self.discarded.push((host, place)),
-                StackOutput::Trace(_) => {}
+                StackOutput::Trace(_) | StackOutput::Call(..) => {}
                 // Only frames that leave the host matter here.
                 StackOutput::Offered(..) => {}
             }

@@ -70,6 +70,7 @@ fn config(order: Order, queue: usize) -> CpuConfig {
     };
     CpuConfig {
         costs: [costs; 5],
+        calls: None,
         order,
         jitter: 0,
         queue,
