@@ -27,7 +27,7 @@ const OF_MACHINES: &[File] = files!("host/" ".atm.yml":
     "both" "network" "worker");
 const OF_PAPERS: &[File] = files!("papers/" ".atm.yml":
     "atp-hosts" "busy-managers" "clip-nt" "data-path" "detken-router" "detken-trunk" "fast-router" "managers"
-    "native-atm" "sara" "sara-indy" "slow-hosts" "tcp-clip" "thesis-jitter" "thesis-network" "thesis-qos"
+    "native-atm" "sara" "sara-indy" "sara-switch" "slow-hosts" "tcp-clip" "thesis-jitter" "thesis-network" "thesis-qos"
     "two-loads" "wan-detour");
 
 /// All labs: first those that stand alone, by name.

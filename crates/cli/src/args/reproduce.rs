@@ -15,6 +15,11 @@ each of --seeds; the row has the median, and its range in 'low' and 'high'. Labs
 and catalogue are in labs/papers.
 --calibrate fits the parameters of the entries again and writes all parameters
 into a file for --parameters.
+'quick' is some rows of each paper that take less than a minute.
+--compare lists the rows whose model is not that of a file that -o csv has
+written, such as labs/papers/results.csv; exit code 3: there is one.
+--assumed halves and doubles each value of the labs that no paper and no fit
+gives, and lists the rows of papers whose result then changes.
 --live also runs the rows that depend on the TCP of the hosts between Linux
 kernels, in real time: columns 'live...' beside the model, which stays that of
 virtual time, and all settings of the kernels. It needs root and a machine that
@@ -26,11 +31,13 @@ Examples:
   aerostat reproduce list
   aerostat reproduce sara/1 atp
   aerostat reproduce all --seeds 1-10 -o json
+  aerostat reproduce quick --compare labs/papers/results.csv
   aerostat reproduce all --report report
   aerostat reproduce thesis/5.4 --live
+  aerostat reproduce sara --assumed
   aerostat reproduce sara --calibrate parameters.yml")]
 pub(crate) struct ReproduceArgs {
-    /// Entries: PAPER, PAPER/TABLE, all or list
+    /// Entries: PAPER, PAPER/TABLE, "PAPER/TABLE: ROW", all, quick or list
     #[arg(value_name = "ENTRY", default_value = "list")]
     pub(crate) entries: Vec<String>,
     /// Seeds of entries with a random part: 1-10, or 1,5,20-29; by default 1 to 3, or as many as the entry says
@@ -45,6 +52,12 @@ pub(crate) struct ReproduceArgs {
     /// Parameters from this file
     #[arg(long, value_name = "FILE")]
     pub(crate) parameters: Option<PathBuf>,
+    /// List the rows whose model is not that of this file, in the place of the results
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "assumed"])]
+    pub(crate) compare: Option<PathBuf>,
+    /// Halve and double each assumed or chosen value, and list the rows whose result changes
+    #[arg(long, conflicts_with_all = ["calibrate", "live", "report"])]
+    pub(crate) assumed: bool,
     /// Printed values from this file
     #[arg(long, value_name = "FILE")]
     pub(crate) printed: Option<PathBuf>,

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::rc::Rc;
 
 const ENTRIES: &[File] = files!("papers/" ".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
@@ -21,6 +22,10 @@ const ENTRIES: &[File] = files!("papers/" ".yml":
     "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "controls-papers" "beyond-atp" "beyond-queues" "beyond-tcp" "beyond-mpoa");
 const PRINTED: &str = include_str!("../../../labs/papers/printed.yml");
 const PARAMETERS: &str = include_str!("../../../labs/papers/parameters.yml");
+const KEYS: &str = include_str!("../../../labs/papers/labs.yml");
+
+/// Keys of labs and their values.
+type Keys = BTreeMap<String, String>;
 
 /// A table or figure of a paper.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,9 +50,12 @@ pub(super) struct Entry {
     pub(super) wire: Option<f64>,
     /// The TCP of the paper's hosts, if rows depend on it.
     pub(super) tcp: Option<String>,
-    /// Keys of the lab for all rows.
+    /// Keys of all labs that have the values of parameters, by lab.
+    #[serde(skip)]
+    keys: Rc<BTreeMap<String, Keys>>,
+    /// Further keys of the lab for all rows.
     #[serde(default)]
-    set: BTreeMap<String, String>,
+    set: Keys,
     take: Option<Take>,
     /// Rows that form lines or surfaces in the report.
     #[serde(default)]
@@ -351,6 +359,17 @@ impl Parameter {
     pub(super) const fn is_fitted(&self) -> bool {
         !self.row.is_empty()
     }
+    /// True if it could be another value: it was assumed or chosen.
+    pub(super) fn is_free(&self) -> bool {
+        self.from == "assumed" || self.is_fitted() && !self.has_range()
+    }
+    /// The values to try in its place: half and twice of it, or the other word.
+    pub(super) fn others(&self) -> Vec<f64> {
+        match self.choices {
+            Some(_) => vec![1.0 - self.value],
+            None => vec![self.value / 2.0, self.value * 2.0],
+        }
+    }
     /// True if a fit finds it; others that rows decided were chosen by hand.
     pub(super) const fn has_range(&self) -> bool {
         self.low.is_some() && self.high.is_some()
@@ -422,9 +441,13 @@ impl AllPrinted {
 }
 
 impl Entry {
+    /// The lab of `row`.
+    pub(super) fn lab<'a>(&'a self, row: &'a Row) -> &'a str {
+        row.lab.as_ref().unwrap_or(&self.lab)
+    }
     /// The changes of the lab for `row`, without its steps.
-    pub(super) fn changes(&self, row: &Row) -> BTreeMap<String, String> {
-        let mut all = self.set.clone();
+    pub(super) fn changes(&self, row: &Row) -> Keys {
+        let mut all = self.common(self.lab(row));
         all.extend(row.set.clone());
         all
     }
@@ -446,21 +469,23 @@ impl Entry {
         let numbers = alike.map(|other| printed.of(&self.name, &other.row)?.number());
         numbers.flatten().next()
     }
-    /// The changes of the lab for all rows.
-    pub(super) const fn common(&self) -> &BTreeMap<String, String> {
-        &self.set
+    /// The changes of a lab for all rows that run it.
+    pub(super) fn common(&self, lab: &str) -> Keys {
+        let mut all = self.keys.get(lab).cloned().unwrap_or_default();
+        all.extend(self.set.clone());
+        all
     }
     /// Names of all parameters that the rows use.
     pub(super) fn parameters(&self) -> BTreeSet<String> {
-        let takes = self.rows.iter().filter_map(|row| row.take.as_ref());
-        let takes = takes.chain(&self.take);
-        let more = takes.filter_map(|take| take.later.as_ref());
-        let sets = self.rows.iter().flat_map(|row| row.set.values());
-        let texts = sets.chain(self.set.values()).chain(more);
-        texts
-            .flat_map(|text| used(text))
-            .map(str::to_owned)
-            .collect()
+        let rows = self.rows.iter().filter(|row| self.has_model(row));
+        rows.flat_map(|row| self.parameters_of(row)).collect()
+    }
+    /// Names of all parameters that `row` uses.
+    pub(super) fn parameters_of(&self, row: &Row) -> BTreeSet<String> {
+        let later = self.take(row).ok().and_then(|take| take.later.clone());
+        let texts = self.changes(row).into_values().chain(later);
+        let names = texts.map(|text| used(&text).map(str::to_owned).collect::<Vec<_>>());
+        names.flatten().collect()
     }
     /// True if a run in virtual time gives the value of `row`.
     pub(super) fn has_model(&self, row: &Row) -> bool {
@@ -477,10 +502,12 @@ impl Entry {
 
 /// All entries, in the order of the papers.
 pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
+    let keys: Rc<BTreeMap<String, Keys>> = Rc::new(yaml("labs.yml", KEYS)?);
     let read = |(name, text): &File| -> Result<Entry, Failure> {
         let name = name.rsplit('/').next().unwrap_or(name);
         let mut entry: Entry = yaml(&format!("{name}.yml"), text)?;
         entry.name = name.replacen('-', "/", 1);
+        entry.keys = Rc::clone(&keys);
         axes::expand(&mut entry)?;
         Ok(entry)
     };

@@ -184,10 +184,10 @@ fn plans<'a>(
             continue;
         };
         // Keys of the row come last.
-        let mut given = entry.common().clone();
+        let lab = entry.lab(row);
+        let mut given = entry.common(lab);
         given.extend(live.set.clone());
         given.extend(row.set.clone());
-        let lab: &str = row.lab.as_ref().unwrap_or(&entry.lab);
         let run = (lab, catalogue::all_filled(given, parameters)?);
         match plans.iter_mut().find(|(known, _)| *known == run) {
             Some((_, members)) => members.push(at),

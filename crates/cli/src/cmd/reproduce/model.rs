@@ -103,7 +103,7 @@ impl Work<'_> {
     fn plan(&self, entry: &Entry, row: &Row, seed: u64) -> Result<Plan, Failure> {
         let changes = catalogue::all_filled(entry.changes(row), self.parameters)?;
         let with = |more: Vec<(String, String)>| Run {
-            lab: row.lab.as_ref().unwrap_or(&entry.lab).clone(),
+            lab: entry.lab(row).to_owned(),
             changes: changes.iter().cloned().chain(more).collect(),
             seed,
         };

@@ -446,7 +446,7 @@ fn changes(
     scores: &[&Score<'_>],
     parameters: &Parameters,
 ) -> Result<(), Failure> {
-    let common = entry.common();
+    let common = entry.common(&entry.lab);
     let line =
         |out: &mut String, name: &str, keys: &mut dyn Iterator<Item = (&String, &String)>| {
             let keys = keys.map(|(path, value)| {

@@ -219,68 +219,14 @@ pub(super) struct Summary {
 impl Summary {
     /// The summary of these scores. Of `parameters` those count that were fitted from a row of a paper.
     pub(super) fn new<'a>(scores: &[&'a Score<'a>], parameters: &Parameters) -> Self {
-        let of = |tiers: &'static [Tier]| {
-            let scores = scores.iter().copied();
-            scores.filter(move |score| tiers.contains(&score.row.tier))
-        };
-        let mut tiers: Vec<Group> = TIERS
-            .iter()
-            .map(|(tier, name, what)| Group::of(name, what, of(std::slice::from_ref(tier))))
-            .filter(|group| group.rows > 0)
-            .collect();
-        let claimed = || of(&[Tier::A, Tier::B, Tier::C]);
-        tiers.push(Group::of(
-            CLAIMED,
-            "goal: 70 % within 5 %, 90 % within 20 %",
-            claimed(),
-        ));
-        let also = |name: &str, what, more: Vec<&Score<'_>>| {
-            let mut group = Group::of(name, what, claimed());
-            for score in more {
-                group.predict(score);
-            }
-            group
-        };
-        let lenient = claimed()
-            .filter(|score| score.kind != Kind::Prediction && score.row.calibrates.is_none());
-        tiers.push(also(
-            "A to C, circular",
-            "the same, if circular rows and those for which a value was chosen were predictions",
-            lenient.collect(),
-        ));
-        tiers.push(also(
-            "A to C, E",
-            "the same, if rows of tier E were predictions",
-            of(&[Tier::E])
-                .filter(|score| score.kind == Kind::Prediction)
-                .collect(),
-        ));
-        tiers.push(Group::of("all", "", scores.iter().copied()));
-        let mut papers: Vec<Group> = Vec::new();
-        for score in scores {
-            let paper = paper(&score.entry.name);
-            let at = papers.iter().position(|group| group.name == paper);
-            let at = at.unwrap_or_else(|| {
-                let fitted = parameters.values().filter(|parameter| {
-                    parameter.is_fitted() && self::paper(&parameter.from) == paper
-                });
-                papers.push(Group {
-                    name: paper.to_owned(),
-                    parameters: Some(fitted.count()),
-                    ..Group::default()
-                });
-                papers.len() - 1
-            });
-            papers[at].add(score);
-        }
         let kinds = Kind::ALL.iter().map(|(kind, name, what)| {
             let mine = scores.iter().copied();
             Group::of(name, what, mine.filter(|score| score.kind == *kind))
         });
         Self {
-            tiers,
+            tiers: by_tier(scores),
             kinds: kinds.filter(|group| group.rows > 0).collect(),
-            papers,
+            papers: by_paper(scores, parameters),
         }
     }
 
@@ -338,6 +284,66 @@ impl Summary {
         }
         text
     }
+}
+
+/// A group for each tier that has rows, and those of several tiers.
+fn by_tier<'a>(scores: &[&'a Score<'a>]) -> Vec<Group> {
+    let of = |tiers: &'static [Tier]| {
+        let scores = scores.iter().copied();
+        scores.filter(move |score| tiers.contains(&score.row.tier))
+    };
+    let mut tiers: Vec<Group> = TIERS
+        .iter()
+        .map(|(tier, name, what)| Group::of(name, what, of(std::slice::from_ref(tier))))
+        .filter(|group| group.rows > 0)
+        .collect();
+    let claimed = || of(&[Tier::A, Tier::B, Tier::C]);
+    let goal = "goal: 70 % within 5 %, 90 % within 20 %";
+    tiers.push(Group::of(CLAIMED, goal, claimed()));
+    let also = |name: &str, what, more: Vec<&Score<'_>>| {
+        let mut group = Group::of(name, what, claimed());
+        for score in more {
+            group.predict(score);
+        }
+        group
+    };
+    let lenient =
+        claimed().filter(|score| score.kind != Kind::Prediction && score.row.calibrates.is_none());
+    tiers.push(also(
+        "A to C, circular",
+        "the same, if circular rows and those for which a value was chosen were predictions",
+        lenient.collect(),
+    ));
+    let shown = of(&[Tier::E]).filter(|score| score.kind == Kind::Prediction);
+    tiers.push(also(
+        "A to C, E",
+        "the same, if rows of tier E were predictions",
+        shown.collect(),
+    ));
+    tiers.push(Group::of("all", "", scores.iter().copied()));
+    tiers
+}
+
+/// A group for each paper, in the order of the rows.
+fn by_paper<'a>(scores: &[&'a Score<'a>], parameters: &Parameters) -> Vec<Group> {
+    let mut papers: Vec<Group> = Vec::new();
+    for score in scores {
+        let paper = paper(&score.entry.name);
+        let at = papers.iter().position(|group| group.name == paper);
+        let at = at.unwrap_or_else(|| {
+            let fitted = parameters
+                .values()
+                .filter(|parameter| parameter.is_fitted() && self::paper(&parameter.from) == paper);
+            papers.push(Group {
+                name: paper.to_owned(),
+                parameters: Some(fitted.count()),
+                ..Group::default()
+            });
+            papers.len() - 1
+        });
+        papers[at].add(score);
+    }
+    papers
 }
 
 /// The paper of an entry.

@@ -10,6 +10,7 @@
 //! baselines        the model beside the printed number of the row above, and the rate of the wire
 //! corrected        rows that are compared with another number than the printed one
 //! weak             rows that are fitted or circular, with the reason
+//! assumed          assumed and chosen values, halved and doubled, from `papers/assumed.csv`
 //! rows ENTRY ...   the rows of entries; similar rows for which the paper has nothing are one line
 //! ```
 //!
@@ -28,6 +29,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/results.csv");
+/// The output of `aerostat reproduce all --assumed -q -o csv`.
+const ASSUMED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/assumed.csv");
 const PAGES: [&str; 2] = ["papers.md", "reproduce.md"];
 const BEGIN: &str = "<!-- results: ";
 const END: &str = "<!-- end of results -->";
@@ -256,6 +259,44 @@ fn weak(results: &Results<'_>) -> String {
     table(&["entry", "row", "kind", "why"], &mine.collect::<Vec<_>>())
 }
 
+/// A value that was tried in the place of an assumed one, as `--assumed -q -o csv` writes it.
+#[derive(Debug, Deserialize)]
+struct Tried {
+    parameter: String,
+    what: String,
+    value: f64,
+    unit: String,
+    tried: f64,
+    rows: usize,
+    worse: usize,
+    better: usize,
+    which: String,
+}
+
+fn assumed(parameters: &Parameters) -> String {
+    let text = std::fs::read_to_string(ASSUMED).expect("papers/assumed.csv");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let all = reader
+        .deserialize::<Tried>()
+        .map(|line| line.expect("a line"));
+    let lines = all.map(|line| {
+        let known = parameters.get(&line.parameter);
+        let choices = known.and_then(|known| known.choices.as_ref());
+        let shown = |value: f64| match choices {
+            Some(words) => words[usize::from(value != 0.0)].clone(),
+            None => format!("{} {}", number(value), line.unit),
+        };
+        let (value, tried) = (shown(line.value), shown(line.tried));
+        let counts = [line.rows, line.worse, line.better].map(|count| count.to_string());
+        let [rows, worse, better] = counts;
+        vec![line.what, value, tried, rows, worse, better, line.which]
+    });
+    let heads = [
+        "value", "#", "#tried", "#rows", "#worse", "#better", "which",
+    ];
+    table(&heads, &lines.collect::<Vec<_>>())
+}
+
 fn named(score: &Score<'_>) -> String {
     format!("`{}`", score.entry.name)
 }
@@ -466,6 +507,7 @@ fn renewed(page: &str, results: &Results<'_>) -> String {
             "baselines" => baselines(results),
             "corrected" => corrected(results),
             "weak" => weak(results),
+            "assumed" => assumed(&catalogue::parameters(None).unwrap()),
             "rows" => rows(results, names),
             other => panic!("there is no table '{other}'"),
         };
