@@ -26,6 +26,7 @@ mod qos;
 pub(crate) mod reproduce;
 mod rfc2544;
 pub(crate) mod run;
+mod store;
 mod trace;
 mod up;
 mod validate;

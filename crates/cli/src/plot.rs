@@ -44,6 +44,8 @@ const COLOURS: [RGBColor; 7] = [
 ];
 /// Text and axes.
 const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
+/// Lines and words that do not count.
+const GREY: RGBColor = RGBColor(0x88, 0x88, 0x88);
 /// Lines of the grid.
 const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 /// The family of the text, with those that stand in for it.
@@ -80,6 +82,8 @@ pub(crate) struct Figure {
     pub(crate) sideways: bool,
     /// At most [`MOST_SERIES`] lines; further ones are not drawn.
     pub(crate) series: Vec<Series>,
+    /// Words at values of the first axis, where there is no number.
+    pub(crate) words: Vec<(f64, String)>,
 }
 
 impl Figure {
@@ -102,6 +106,34 @@ pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) form: Stroke,
     pub(crate) points: Vec<Point>,
+    /// Colour and mark; `None`: those of the number of the line in its drawing.
+    pub(crate) sign: Option<Sign>,
+}
+
+/// Colour and mark of a line whose meaning is the same in several drawings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sign {
+    /// Number of the colour; `None`: grey.
+    pub(crate) colour: Option<usize>,
+    /// Number of the mark.
+    pub(crate) mark: usize,
+}
+
+impl Series {
+    /// Its sign as line `number` of a drawing.
+    fn sign(&self, number: usize) -> Sign {
+        self.sign.unwrap_or(Sign {
+            colour: Some(number),
+            mark: number,
+        })
+    }
+}
+
+impl Sign {
+    fn colour(self) -> RGBColor {
+        self.colour
+            .map_or(GREY, |number| COLOURS[number % COLOURS.len()])
+    }
 }
 
 /// How the points of a line are joined.

@@ -2,10 +2,13 @@
 //!
 //! A bar begins empty: what is not known to be done is not done. Without anything to do there is no bar.
 
+use crate::exit;
 use aerostat_live::charset;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// The signs of a bar in a locale without others: done, half done, to do.
 const ASCII: &str = "##.";
@@ -19,6 +22,41 @@ pub(crate) fn bar(quiet: bool, len: Option<usize>, what: &str) -> ProgressBar {
         bar.tick();
     }
     bar
+}
+
+/// Time between two lines about long work.
+const PERIOD: Duration = Duration::from_secs(30);
+
+/// Lines about work that takes long, where there is no bar.
+pub(crate) struct Lines {
+    what: &'static str,
+    begin: Instant,
+    /// The number of periods of which a line has told.
+    told: AtomicU64,
+}
+
+impl Lines {
+    /// Begins now; `what` is done, as in "runs".
+    pub(crate) fn new(what: &'static str) -> Self {
+        Self {
+            what,
+            begin: Instant::now(),
+            told: AtomicU64::new(0),
+        }
+    }
+
+    /// A line, if the last one was a while ago.
+    pub(crate) fn tell(&self, done: usize, of: usize) {
+        let took = self.begin.elapsed();
+        let periods = took.as_secs() / PERIOD.as_secs();
+        if periods > self.told.swap(periods, Ordering::Relaxed) && done < of {
+            let seconds = took.as_secs();
+            exit::say(format_args!(
+                "{done} of {of} {} after {seconds} s",
+                self.what
+            ));
+        }
+    }
 }
 
 /// Progress of unknown length with a message.

@@ -20,6 +20,11 @@ into a file for --parameters.
 written, such as labs/papers/results.csv; exit code 3: there is one.
 --assumed halves and doubles each value of the labs that no paper and no fit
 gives, and lists the rows of papers whose result then changes.
+With --keep the rows that are finished are kept, also after Ctrl-C or a crash:
+the same command does the rest alone. A row counts as finished if the lab with
+its changes, the seed and the program (version and commit) are the same.
+--catalogue takes all files of labs/papers from another folder: rules, rows and
+labs can be changed without a new build.
 --live also runs the rows that depend on the TCP of the hosts between Linux
 kernels, in real time: columns 'live...' beside the model, which stays that of
 virtual time, and all settings of the kernels. It needs root and a machine that
@@ -33,6 +38,7 @@ Examples:
   aerostat reproduce all --seeds 1-10 -o json
   aerostat reproduce quick --compare labs/papers/results.csv
   aerostat reproduce all --report report
+  aerostat reproduce all --keep runs.jsonl -q -o csv > results.csv
   aerostat reproduce thesis/5.4 --live
   aerostat reproduce sara --assumed
   aerostat reproduce sara --calibrate parameters.yml")]
@@ -58,6 +64,12 @@ pub(crate) struct ReproduceArgs {
     /// Halve and double each assumed or chosen value, and list the rows whose result changes
     #[arg(long, conflicts_with_all = ["calibrate", "live", "report"])]
     pub(crate) assumed: bool,
+    /// Entries, labs, parameters and printed values from this folder, which has the files of labs/papers
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Keep values of rows in this file as they are finished; a later call with it runs the others alone
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keep: Option<PathBuf>,
     /// Printed values from this file
     #[arg(long, value_name = "FILE")]
     pub(crate) printed: Option<PathBuf>,
@@ -76,7 +88,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) live_seconds: Option<u16>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Tell nothing of runs
+    /// Tell nothing of runs, but for a line each half a minute if they take long
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

@@ -6,7 +6,9 @@ mod calibrate;
 mod catalogue;
 mod compare;
 mod drawings;
+mod kept;
 mod live;
+mod made;
 mod model;
 mod page;
 mod rules;
@@ -23,7 +25,8 @@ use aerostat_lab::results::rounded;
 use aerostat_node::inspect::Rare;
 use aerostat_node::rows;
 use aerostat_wire::counted;
-use catalogue::{Entry, Parameters, Row};
+use catalogue::{Catalogue, Entry, Files, Given, Parameters, Row};
+use kept::Kept;
 use model::Work;
 pub(crate) use score::ScoreLine;
 use score::{Score, median, scores};
@@ -70,13 +73,20 @@ const SCHEMA: &str = "aerostat.reproduce.v1";
 
 /// Runs the entries, or fits their parameters.
 pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
-    let all = catalogue::entries()?;
+    let Catalogue {
+        entries: all,
+        parameters,
+        printed,
+        files,
+    } = Catalogue::new(Given {
+        folder: args.catalogue.as_deref(),
+        parameters: args.parameters.as_deref(),
+        printed: args.printed.as_deref(),
+    })?;
     if args.entries.iter().any(|name| name == "list") {
         return list(args, &all);
     }
-    let mut chosen = chosen(args, &all)?;
-    let parameters = catalogue::parameters(args.parameters.as_deref())?;
-    let printed = catalogue::printed(args.printed.as_deref())?;
+    let mut chosen = chosen(&args.entries, &all)?;
     if args.assumed {
         // A row for which the paper has nothing is no evidence, whatever its result.
         let told = |entry: &str, row: &Row| printed.of(entry, &row.row).is_some();
@@ -90,17 +100,24 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     if args.live {
         live::check(&all, &chosen)?;
     }
+    let kept = args.keep.as_deref().map(Kept::open).transpose()?;
     let interrupt = Interrupt::catch()?;
     let bar = progress::bar(args.quiet, None, "runs");
+    let lines = progress::Lines::new("runs");
     let begin = Instant::now();
     let runs = AtomicUsize::new(0);
     let progress = |done: usize, of: usize| {
         runs.store(of, Ordering::Relaxed);
         bar.set_length(of as u64);
         bar.set_position(done as u64);
+        if bar.is_hidden() {
+            lines.tell(done, of);
+        }
     };
     let work = Work {
+        files: &files,
         parameters: &parameters,
+        kept: kept.as_ref(),
         seeds: seeds.as_deref(),
         jobs,
         interrupt: &interrupt,
@@ -130,10 +147,10 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         jobs,
         seconds: begin.elapsed().as_secs_f64(),
         seeds: args.seeds.clone(),
-        files: files(args),
+        files: given(args),
     };
     warn_of_unknown(&printed, &all);
-    let mut results = Results::new(&chosen, &scored, &parameters, made);
+    let mut results = Results::new(&chosen, &scored, &parameters, made, &files);
     results.live = measured.as_ref().map(|measured| measured.table(&scored));
     if let Some(directory) = &args.report {
         page::write(&results, &tables, directory)?;
@@ -180,8 +197,9 @@ const QUICK: [&str; 14] = [
 ];
 
 /// The options that name other files than those of the catalogue.
-fn files(args: &ReproduceArgs) -> String {
+fn given(args: &ReproduceArgs) -> String {
     let all = [
+        ("--catalogue", &args.catalogue),
         ("--printed", &args.printed),
         ("--parameters", &args.parameters),
     ];
@@ -229,7 +247,7 @@ fn measured(
 
 /// The entries and rows that the words name, in the order of the catalogue: `all`, `quick`, `sara`, `sara/1`, or one
 /// row as `sara/1: 6 segments`.
-fn chosen(args: &ReproduceArgs, all: &[Entry]) -> Result<Vec<Entry>, Failure> {
+fn chosen(given: &[String], all: &[Entry]) -> Result<Vec<Entry>, Failure> {
     let words = |entry: &Entry, row: &Row, word: &str| {
         let paper = entry.name.split('/').next();
         let named = word.split_once(": ") == Some((&entry.name, &row.row));
@@ -246,7 +264,7 @@ fn chosen(args: &ReproduceArgs, all: &[Entry]) -> Result<Vec<Entry>, Failure> {
         entry.rows = rows.filter(named).collect();
         (!entry.rows.is_empty()).then_some(entry)
     };
-    for word in &args.entries {
+    for word in given {
         let word = std::slice::from_ref(word);
         if !all.iter().any(|entry| of(entry, word).is_some()) {
             let text = format!(
@@ -256,10 +274,7 @@ fn chosen(args: &ReproduceArgs, all: &[Entry]) -> Result<Vec<Entry>, Failure> {
             return Err(Failure::usage(text).hint("'aerostat reproduce list' shows all entries"));
         }
     }
-    Ok(all
-        .iter()
-        .filter_map(|entry| of(entry, &args.entries))
-        .collect())
+    Ok(all.iter().filter_map(|entry| of(entry, given)).collect())
 }
 
 fn list(args: &ReproduceArgs, all: &[Entry]) -> Outcome {
@@ -293,11 +308,11 @@ fn with_references<'a>(all: &'a [Entry], chosen: &[&'a Entry]) -> Vec<(&'a Entry
 }
 
 /// The TCP of the lab and that of the paper, of an entry whose rows depend on it.
-fn stacks(entry: &Entry) -> Result<Option<String>, Failure> {
+fn stacks(entry: &Entry, files: &Files) -> Result<Option<String>, Failure> {
     let Some(paper) = &entry.tcp else {
         return Ok(None);
     };
-    let checked = aerostat_lab::parse(&entry.lab, catalogue::lab(&entry.lab)?, &[])
+    let checked = aerostat_lab::parse(&entry.lab, files.lab(&entry.lab)?, &[])
         .map_err(|findings| Failure::failed(format!("{}: {findings}", entry.lab)))?;
     let flows = checked.lab.traffic.iter();
     let own = flows.filter_map(|flow| checked.lab.tcp_of(flow)).next();
@@ -314,6 +329,7 @@ struct Results<'a> {
     parameters: Parameters,
     summary: Summary,
     made: Made,
+    files: &'a Files,
     /// Settings of the kernels, if rows ran in real time, too.
     live: Option<Rows>,
 }
@@ -324,6 +340,7 @@ impl<'a> Results<'a> {
         scored: &'a [Score<'a>],
         parameters: &Parameters,
         made: Made,
+        files: &'a Files,
     ) -> Self {
         let named = |score: &&Score<'_>| {
             let rows = entries.iter().filter(|one| one.name == score.entry.name);
@@ -343,6 +360,7 @@ impl<'a> Results<'a> {
             parameters,
             summary,
             made,
+            files,
             live: None,
         }
     }
@@ -353,7 +371,7 @@ fn report(args: &ReproduceArgs, results: &Results<'_>) -> Outcome {
     let live = results.live.as_ref();
     let mut lines = Vec::new();
     for score in &results.scores {
-        let (live, tcp) = (score.live.as_ref(), stacks(score.entry)?);
+        let (live, tcp) = (score.live.as_ref(), stacks(score.entry, results.files)?);
         lines.push(ScoreLine::of(score, live, tcp));
     }
     let mut rows = Rows::of(lines);

@@ -64,6 +64,21 @@ impl Ruled {
         self
     }
 
+    /// True if the axis begins above 0.
+    pub(super) const fn starts_late(&self) -> bool {
+        !self.log && self.range.0 > 0.0 && self.range.1 > 0.0
+    }
+
+    /// The label of the axis, with what a reader could overlook.
+    pub(super) fn told(&self, label: &str) -> String {
+        match (label, self.log, self.starts_late()) {
+            ("", ..) => String::new(),
+            (_, true, _) => format!("{label}, logarithmic"),
+            (_, _, true) => format!("{label}, axis without 0"),
+            _ => label.to_owned(),
+        }
+    }
+
     /// True if places are logarithms.
     pub(super) const fn is_logarithmic(&self) -> bool {
         self.log

@@ -2,11 +2,12 @@
 
 use super::axis::{Ruled, Scale};
 use super::{
-    Area, COLOURS, Figure, GRID, HEIGHT, HPos, Head, INK, LINE, MIDDLE, MOST_SERIES, SMALL, Series,
-    Stroke, WIDTH, sheet, told, widest, width, write, write_upwards,
+    Area, COLOURS, Figure, GREY, GRID, HEIGHT, HPos, Head, INK, LINE, MIDDLE, MOST_SERIES, SMALL,
+    Series, Sign, Stroke, WIDTH, sheet, style, told, widest, width, write, write_upwards,
 };
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{Pos, VPos};
 
 /// Most points of a line that have marks and bars; with more, a line alone is clearer.
 const MARKED: usize = 60;
@@ -29,18 +30,19 @@ pub(super) fn draw(figure: &Figure, text: &mut String) -> Result<(), String> {
     let area = sheet(text, &plan.head, plan.size)?;
     let chart = plan.chart(figure, y);
     chart.frame(&area, figure)?;
+    chart.words(&area, &figure.words)?;
     for (number, one) in series.iter().enumerate() {
         chart.series(&area, number, one)?;
     }
     for (number, (one, (left, line))) in series.iter().zip(&plan.legend).enumerate() {
         stroke(
             &area,
-            number,
+            one.sign(number),
             one.form,
             &[(*left, *line), (left + 36, *line)],
         )?;
         if one.form != Stroke::Steps {
-            mark(&area, number, (left + 18, *line))?;
+            mark(&area, one.sign(number), (left + 18, *line))?;
         }
         write(
             &area,
@@ -231,14 +233,52 @@ impl Chart {
             true => (&figure.y.label, &figure.x.label),
             false => (&figure.x.label, &figure.y.label),
         };
+        let (mut across, mut up) = (across.clone(), up.clone());
+        let (label, place, reach) = match self.sideways {
+            true => (&mut across, (left + 9, bottom), (4, 6)),
+            false => (&mut up, (left, bottom - 9), (6, 4)),
+        };
+        *label = values.told(label);
+        if values.starts_late() {
+            cut(area, place, reach)?;
+        }
         let middle = (i32::midpoint(left, right), i32::midpoint(top, bottom));
-        write(area, across, (middle.0, bottom + 34), MIDDLE, HPos::Center)?;
-        write_upwards(area, up, (12, middle.1), MIDDLE, HPos::Center)
+        write(area, &across, (middle.0, bottom + 34), MIDDLE, HPos::Center)?;
+        write_upwards(area, &up, (12, middle.1), MIDDLE, HPos::Center)
+    }
+
+    /// Words that stand for a number: at the right end of their line, or upwards above their place. The tables beside
+    /// drawings have them whole.
+    fn words(&self, area: &Area<'_>, words: &[(f64, String)]) -> Result<(), String> {
+        let [left, top, right, bottom] = self.edges;
+        let style = style(SMALL).color(&GREY);
+        for (x, text) in words {
+            let place = match self.sideways {
+                true => self.up(self.up.place(*x)),
+                false => self.across(self.across.place(*x)),
+            };
+            let (room, hold, style) = match self.sideways {
+                true => ((right - left) / 2, HPos::Right, style.clone()),
+                false => {
+                    let upwards = style.transform(FontTransform::Rotate270);
+                    (bottom - top - 16, HPos::Left, upwards)
+                }
+            };
+            let text = shortened(&format!("“{text}”"), room);
+            let at = match self.sideways {
+                true => (right - 6, place - 7),
+                false => (place + 5, bottom - 8),
+            };
+            let style = style.pos(Pos::new(hold, VPos::Top));
+            area.draw(&Text::new(text, at, style)).map_err(told)?;
+        }
+        Ok(())
     }
 
     /// A line with its ranges and marks.
     fn series(&self, area: &Area<'_>, number: usize, series: &Series) -> Result<(), String> {
-        let colour = COLOURS[number % COLOURS.len()];
+        let sign = series.sign(number);
+        let colour = sign.colour();
         let marked = series.form != Stroke::Steps && series.points.len() <= MARKED;
         for point in series.points.iter().filter(|point| point.low < point.high) {
             let (low, high) = (self.at(point.x, point.low), self.at(point.x, point.high));
@@ -263,20 +303,46 @@ impl Chart {
             path.push(next);
         }
         path.dedup();
-        stroke(area, number, series.form, &path)?;
+        stroke(area, sign, series.form, &path)?;
         if marked || series.form == Stroke::Marks {
             points
                 .map(|point| self.at(point.x, point.y))
-                .try_for_each(|place| mark(area, number, place))?;
+                .try_for_each(|place| mark(area, sign, place))?;
         }
         Ok(())
     }
 }
 
-/// The line itself, with the dashes of its number.
-fn stroke(area: &Area<'_>, number: usize, form: Stroke, path: &[(i32, i32)]) -> Result<(), String> {
-    let line = COLOURS[number % COLOURS.len()].stroke_width(2);
-    let dashes = match (form, number % 4) {
+/// Words in quotation marks that need at most this much room, pixels; what is left out is "…".
+fn shortened(text: &str, room: i32) -> String {
+    if width(text, SMALL) <= f64::from(room) {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for word in text.split_inclusive(' ') {
+        if width(&[&kept, word, "…”"].concat(), SMALL) > f64::from(room) {
+            break;
+        }
+        kept += word;
+    }
+    kept + "…”"
+}
+
+/// Two strokes across an axis that does not begin at 0.
+fn cut(area: &Area<'_>, (x, y): (i32, i32), (dx, dy): (i32, i32)) -> Result<(), String> {
+    for gap in [-2, 2] {
+        let (x, y) = if dx < dy { (x + gap, y) } else { (x, y + gap) };
+        let ends = vec![(x - dx, y + dy), (x + dx, y - dy)];
+        area.draw(&PathElement::new(ends, INK.stroke_width(1)))
+            .map_err(told)?;
+    }
+    Ok(())
+}
+
+/// The line itself, with the dashes of its colour.
+fn stroke(area: &Area<'_>, sign: Sign, form: Stroke, path: &[(i32, i32)]) -> Result<(), String> {
+    let line = sign.colour().stroke_width(2);
+    let dashes = match (form, sign.colour.unwrap_or_default() % 4) {
         (Stroke::Marks, _) => return Ok(()),
         (_, 0) => None,
         (_, 1) => Some((10, 5)),
@@ -296,8 +362,8 @@ fn stroke(area: &Area<'_>, number: usize, form: Stroke, path: &[(i32, i32)]) -> 
 }
 
 /// The mark of a number: seven shapes that differ without colours, too.
-fn mark(area: &Area<'_>, number: usize, (x, y): (i32, i32)) -> Result<(), String> {
-    let colour = COLOURS[number % COLOURS.len()];
+fn mark(area: &Area<'_>, sign: Sign, (x, y): (i32, i32)) -> Result<(), String> {
+    let colour = sign.colour();
     let polygon = |corners: &[(i32, i32)]| {
         let corners: Vec<(i32, i32)> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
         area.draw(&Polygon::new(corners, colour.filled()))
@@ -308,7 +374,7 @@ fn mark(area: &Area<'_>, number: usize, (x, y): (i32, i32)) -> Result<(), String
         area.draw(&PathElement::new(ends, colour.stroke_width(2)))
             .map_err(told)
     };
-    match number % COLOURS.len() {
+    match sign.mark % COLOURS.len() {
         0 => area
             .draw(&Circle::new((x, y), 5, colour.filled()))
             .map_err(told),

@@ -42,6 +42,112 @@ fn a_model_that_is_not_that_of_the_file_is_listed() {
     assert_eq!(kept, [&Value::from(1.9), &Value::Null], "{rows:?}");
 }
 
+/// The number of runs of a document.
+fn runs(output: &Output) -> u64 {
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let rows = document["rows"].as_array().expect("rows");
+    let made = rows.iter().find(|row| row["table"] == "made");
+    made.expect("how it was made")["runs"]
+        .as_u64()
+        .expect("a number")
+}
+
+#[test]
+fn rows_that_are_finished_are_kept_when_the_process_is_killed() {
+    let dir = tempfile();
+    let file = dir.join("runs.jsonl");
+    let words = ["cambridge/figure2", "--seeds", "1-2", "-q", "-o", "json"];
+    let keep = [
+        &words[..],
+        &["--jobs", "1", "--keep", file.to_str().unwrap()],
+    ]
+    .concat();
+    let lines = || std::fs::read_to_string(&file).map_or(0, |text| text.lines().count());
+    let mut first = std::process::Command::new(env!("CARGO_BIN_EXE_aerostat"))
+        .arg("reproduce")
+        .args(&keep)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while lines() < 4 && first.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let _ = first.kill();
+    first.wait().unwrap();
+    let done = lines() as u64 - 1;
+    let plain = reproduce(&words);
+    let rest = reproduce(&keep);
+    assert_eq!(rows(&rest), rows(&plain));
+    assert!(done >= 3 && runs(&rest) <= runs(&plain) - done, "{done}");
+    // With all values there is nothing to run; another seed has no value yet.
+    assert_eq!(runs(&reproduce(&keep)), 0);
+    let other: Vec<&str> = keep
+        .iter()
+        .map(|word| if *word == "1-2" { "2-3" } else { word })
+        .collect();
+    assert_eq!(runs(&reproduce(&other)), runs(&plain) / 2);
+    std::fs::write(&file, "name,value\n").unwrap();
+    let refused = reproduce(&keep);
+    std::fs::remove_dir_all(&dir).unwrap();
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains("this is no file of a reproduction"), "{text}");
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn a_catalogue_of_a_folder_has_rules_rows_and_labs_of_its_own() {
+    let dir = tempfile();
+    let folder = dir.join("papers");
+    std::fs::create_dir_all(&folder).unwrap();
+    for found in std::fs::read_dir(crate::root().join("labs/papers")).unwrap() {
+        let found = found.unwrap();
+        std::fs::copy(found.path(), folder.join(found.file_name())).unwrap();
+    }
+    let change = |file: &str, from: &str, to: &str| {
+        let path = folder.join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file}: {from}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    };
+    let keep = dir.join("runs.jsonl");
+    let words = [
+        "sara/4: 2 Mb/s",
+        "-q",
+        "-o",
+        "json",
+        "--keep",
+        keep.to_str().unwrap(),
+    ];
+    let own = rows(&reproduce(&words));
+    // A new entry, and a rule that nothing meets.
+    std::fs::copy(folder.join("sara-4.yml"), folder.join("sara-five.yml")).unwrap();
+    change("sara-4.yml", "row: 2 Mb/s,", "row: 2 Mb/s, above: 3,");
+    let more = [
+        "sara/five: 2 Mb/s, closed form",
+        "--catalogue",
+        folder.to_str().unwrap(),
+    ];
+    let given = [&words[..], &more].concat();
+    let output = reproduce(&given);
+    let found = rows(&output);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert_eq!(found[0]["result"], "miss");
+    assert_eq!(found[1]["entry"], "sara/five");
+    // Both rows have one run, which was kept before.
+    assert!(found.iter().all(|row| row["model"] == own[0]["model"]));
+    assert_eq!(runs(&output), 0);
+    let lab = std::fs::read_to_string(folder.join("sara.atm.yml")).unwrap();
+    std::fs::write(folder.join("sara.atm.yml"), lab + "# changed\n").unwrap();
+    assert_eq!(runs(&reproduce(&given)), 1);
+    std::fs::remove_file(folder.join("labs.yml")).unwrap();
+    let refused = reproduce(&given);
+    std::fs::remove_dir_all(&dir).unwrap();
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains("there is no labs.yml"), "{text}");
+    assert_eq!(refused.status.code(), Some(2));
+}
+
 /// The rows of these that the model does not have as the paper has them; docs/reproduce.md gives the reasons.
 const MISSES: [(&str, &str); 2] = [("detken/3", "100 % load"), ("sara/1", "1 segments")];
 

@@ -4,12 +4,15 @@
 //! from the results and says what must hold. `printed.yml` has the numbers of the papers, `parameters.yml` the fitted
 //! ones. Runs are made from entries and parameters only: no number of `printed.yml` can reach a model.
 
+mod files;
+
 use super::axes::{self, Axis};
 use super::drawings::Plot;
 use super::drawings::trace::Trace;
 use super::live::Live;
 use crate::exit::Failure;
-use crate::shipped::{self, File, files};
+use crate::shipped::{File, files};
+pub(super) use files::Files;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +23,16 @@ const ENTRIES: &[File] = files!("papers/" ".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
     "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
     "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "controls-papers" "beyond-atp" "beyond-queues" "beyond-tcp" "beyond-mpoa");
-const PRINTED: &str = include_str!("../../../labs/papers/printed.yml");
-const PARAMETERS: &str = include_str!("../../../labs/papers/parameters.yml");
-const KEYS: &str = include_str!("../../../labs/papers/labs.yml");
+
+/// Quantities by their units. A unit that is not here says what it counts.
+const QUANTITIES: [(&str, &str); 6] = [
+    ("Mb/s", "throughput"),
+    ("cells/s", "peak rate"),
+    ("ms", "time"),
+    ("us", "time"),
+    ("ns", "time"),
+    ("%", "share"),
+];
 
 /// Keys of labs and their values.
 type Keys = BTreeMap<String, String>;
@@ -38,6 +48,9 @@ pub(super) struct Entry {
     /// Quantity that is measured.
     pub(super) what: String,
     pub(super) unit: String,
+    /// Quantities by their units, where the unit alone does not tell.
+    #[serde(default)]
+    quantity: BTreeMap<String, String>,
     /// The lab that all rows run.
     pub(super) lab: String,
     /// True if another seed gives another result; other entries run once.
@@ -457,6 +470,16 @@ impl Entry {
             .as_ref()
             .filter(|live| live.rows.contains(&row.row))
     }
+    /// The quantity that is measured in this unit, with the unit, for the axis of a drawing.
+    pub(super) fn quantity(&self, unit: &str) -> String {
+        let usual = QUANTITIES.iter().find(|known| known.0 == unit);
+        let own = self.quantity.get(unit).map(String::as_str);
+        match (own.or(usual.map(|known| known.1)), unit) {
+            (Some(quantity), "us") => format!("{quantity} (µs)"),
+            (Some(quantity), _) => format!("{quantity} ({unit})"),
+            (None, _) => unit.to_owned(),
+        }
+    }
     /// The rate of the wire, as a baseline for `row`.
     pub(super) fn wire(&self, row: &Row) -> Option<f64> {
         row.wire.or(self.wire.filter(|_| row.unit.is_none()))
@@ -500,19 +523,73 @@ impl Entry {
     }
 }
 
+/// The whole catalogue.
+pub(super) struct Catalogue {
+    /// All entries, in the order of the papers.
+    pub(super) entries: Vec<Entry>,
+    pub(super) parameters: Parameters,
+    pub(super) printed: AllPrinted,
+    pub(super) files: Files,
+}
+
+/// Files in the place of those of the program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Given<'a> {
+    /// A folder with all files of the catalogue.
+    pub(super) folder: Option<&'a Path>,
+    pub(super) parameters: Option<&'a Path>,
+    pub(super) printed: Option<&'a Path>,
+}
+
+impl Catalogue {
+    /// The catalogue of the program, but for the files that are given.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is none of a catalogue.
+    pub(super) fn new(given: Given<'_>) -> Result<Self, Failure> {
+        let files = Files::new(given.folder)?;
+        // Kinds of rows follow from the parameters of the catalogue, whatever values were fitted since.
+        let own: Parameters = files.read("parameters.yml")?;
+        Ok(Self {
+            entries: entries(&files, &own)?,
+            parameters: match given.parameters {
+                Some(file) => read(file)?,
+                None => own,
+            },
+            printed: match given.printed {
+                Some(file) => read(file)?,
+                None => files.read("printed.yml")?,
+            },
+            files,
+        })
+    }
+
+    /// The catalogue of the program.
+    #[cfg(test)]
+    pub(super) fn own() -> Self {
+        Self::new(Given::default()).expect("a catalogue")
+    }
+
+    /// Claims about the rows of entries before their first run: rules in words.
+    #[cfg(test)]
+    pub(super) fn claims(&self) -> BTreeMap<String, BTreeMap<String, String>> {
+        self.files.read("claims.yml").expect("claims")
+    }
+}
+
 /// All entries, in the order of the papers.
-pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
-    let keys: Rc<BTreeMap<String, Keys>> = Rc::new(yaml("labs.yml", KEYS)?);
-    let read = |(name, text): &File| -> Result<Entry, Failure> {
-        let name = name.rsplit('/').next().unwrap_or(name);
-        let mut entry: Entry = yaml(&format!("{name}.yml"), text)?;
-        entry.name = name.replacen('-', "/", 1);
+fn entries(files: &Files, parameters: &Parameters) -> Result<Vec<Entry>, Failure> {
+    let keys: Rc<BTreeMap<String, Keys>> = Rc::new(files.read("labs.yml")?);
+    let read = |file: &str| -> Result<Entry, Failure> {
+        let mut entry: Entry = files.read(file)?;
+        entry.name = file.trim_end_matches(".yml").replacen('-', "/", 1);
         entry.keys = Rc::clone(&keys);
         axes::expand(&mut entry)?;
         Ok(entry)
     };
-    let mut all = ENTRIES.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    for (name, parameter) in parameters(None)? {
+    let names = files.entries().into_iter();
+    let mut all = names.map(read).collect::<Result<Vec<_>, _>>()?;
+    for (name, parameter) in parameters {
         for (at, (entry, row)) in parameter.rows().enumerate() {
             let entry = all.iter_mut().find(|known| known.name == entry);
             let rows = entry.map_or(&mut [][..], |entry| &mut entry.rows[..]);
@@ -529,53 +606,16 @@ pub(super) fn entries() -> Result<Vec<Entry>, Failure> {
     Ok(all)
 }
 
-/// Claims about the rows of entries before their first run: rules in words.
-#[cfg(test)]
-pub(super) fn claims() -> Result<BTreeMap<String, BTreeMap<String, String>>, Failure> {
-    yaml(
-        "claims.yml",
-        include_str!("../../../labs/papers/claims.yml"),
-    )
-}
-
-/// The text of a lab of the catalogue.
-pub(super) fn lab(name: &str) -> Result<&'static str, Failure> {
-    shipped::lab(&format!("papers/{name}"))
-        .ok_or_else(|| Failure::failed(format!("the catalogue has no lab '{name}'")))
-}
-
-/// Octets of the largest file of parameters or printed values.
+/// Octets of the largest file of a catalogue.
 const LARGEST: u64 = 1 << 20;
 
-/// The parameters of a file, by default those of the catalogue.
-pub(super) fn parameters(file: Option<&Path>) -> Result<Parameters, Failure> {
-    read("parameters.yml", PARAMETERS, file)
+/// What a file of the user has.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
+    yaml(&path.display().to_string(), &files::text(path)?)
 }
 
-/// The printed values of a file, by default those of the catalogue.
-pub(super) fn printed(file: Option<&Path>) -> Result<AllPrinted, Failure> {
-    read("printed.yml", PRINTED, file)
-}
-
-fn read<T: DeserializeOwned>(name: &str, text: &str, file: Option<&Path>) -> Result<T, Failure> {
-    let Some(path) = file else {
-        return yaml(name, text);
-    };
-    let shown = path.display().to_string();
-    let failed = |error| Failure::usage(format!("{shown}: {error}"));
-    let wrong = |text: String| Err(Failure::usage(format!("{shown}: {text}")));
-    let found = std::fs::metadata(path).map_err(failed)?;
-    if !found.is_file() {
-        return wrong("this is no regular file".to_owned());
-    }
-    if found.len() > LARGEST {
-        return wrong(format!(
-            "{} octets are too many, at most {LARGEST}",
-            found.len()
-        ));
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
-    yaml(&shown, &text)
+fn wrong(path: &Path, text: &str) -> Failure {
+    Failure::usage(format!("{}: {text}", path.display()))
 }
 
 fn yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Failure> {

@@ -14,10 +14,10 @@
 pub(super) mod trace;
 
 use super::Score;
-use super::catalogue::Entry;
+use super::catalogue::{Entry, Tier};
 use super::median;
 use crate::plot::{
-    Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke, numbered,
+    Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Sign, Stroke, numbered,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -112,8 +112,8 @@ impl Plot {
             return maps.collect();
         }
         let (mut drawings, mut series) = (Vec::new(), Vec::new());
-        for name in &names {
-            let more = self.series(name, &rows);
+        for (number, name) in names.iter().enumerate() {
+            let more = self.series(number % MOST_SERIES, name, &rows);
             if series.len() + more.len() > MOST_SERIES {
                 drawings.push(self.lines(entry, &rows, std::mem::take(&mut series)));
             }
@@ -135,7 +135,7 @@ impl Plot {
     }
 
     /// A line of the model, with what the paper prints and fitted rows.
-    fn series(&self, name: &str, rows: &[(Values, &Score<'_>)]) -> Vec<Series> {
+    fn series(&self, number: usize, name: &str, rows: &[(Values, &Score<'_>)]) -> Vec<Series> {
         let scale = Horizontal::of(rows);
         let mine = rows.iter().filter(|(values, _)| values.series == name);
         let points = mine.map(|(values, score)| (scale.place(&values.x), *score));
@@ -145,7 +145,7 @@ impl Plot {
             Horizontal::Numbers(_) => Stroke::Joined,
             Horizontal::Names(_) => Stroke::Marks,
         };
-        beside(&self.called(name), form, &points)
+        beside((number, &self.called(name)), form, &points)
     }
 
     fn lines(&self, entry: &Entry, rows: &[(Values, &Score<'_>)], series: Vec<Series>) -> Drawing {
@@ -160,10 +160,24 @@ impl Plot {
                     Horizontal::Names(names) => Scale::Names(names),
                 },
             },
-            y: value_axis(unit, &series),
+            y: value_axis(entry, unit, &series),
             sideways: false,
             series,
+            words: self.words(rows),
         })
+    }
+
+    /// The words of the paper, where it has no number.
+    fn words(&self, rows: &[(Values, &Score<'_>)]) -> Vec<(f64, String)> {
+        let scale = Horizontal::of(rows);
+        let words = rows.iter().filter_map(|(values, score)| {
+            let says = words_of(score)?;
+            Some((scale.place(&values.x), says))
+        });
+        let mut words: Vec<(f64, String)> = words.collect();
+        words.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        words.dedup();
+        words
     }
 
     /// A surface of the model: papers print few of its numbers, and the table has them.
@@ -191,7 +205,7 @@ impl Plot {
             values: lines.iter().map(line).collect(),
             x: (self.x.clone(), columns.clone()),
             y: (y.to_owned(), lines.clone()),
-            label: format!("model ({})", self.unit.as_ref().unwrap_or(&entry.unit)),
+            label: entry.quantity(self.unit.as_ref().unwrap_or(&entry.unit)),
         })
     }
 }
@@ -221,7 +235,9 @@ fn stacked(entry: &Entry, scores: &[&Score<'_>]) -> Vec<Drawing> {
 fn stack(entry: &Entry, unit: &str, scores: &[&Score<'_>]) -> Option<Drawing> {
     let points = scores.iter().enumerate();
     let points: Vec<(f64, &Score<'_>)> = points.map(|(at, score)| (at as f64, *score)).collect();
-    let series = beside("", Stroke::Marks, &points);
+    let series = beside((0, ""), Stroke::Marks, &points);
+    let words = points.iter();
+    let words = words.filter_map(|(x, score)| Some((*x, words_of(score)?)));
     let names = scores.iter().map(|score| score.row.row.clone());
     let modelled = scores
         .iter()
@@ -234,9 +250,10 @@ fn stack(entry: &Entry, unit: &str, scores: &[&Score<'_>]) -> Option<Drawing> {
                 label: String::new(),
                 scale: Scale::Names(names.collect()),
             },
-            y: value_axis(unit, &series),
+            y: value_axis(entry, unit, &series),
             sideways: true,
             series,
+            words: words.collect(),
         })
     })
 }
@@ -248,45 +265,71 @@ fn ranged(values: &[f64]) -> Option<(f64, f64, f64)> {
     Some((value, low, high)).filter(|value| value.0.is_finite())
 }
 
-/// The model, what the paper prints, what rows have in real time, and the rows of the model that were fitted.
-fn beside(name: &str, form: Stroke, points: &[(f64, &Score<'_>)]) -> Vec<Series> {
+/// The words of the paper, for a row without a number.
+fn words_of(score: &Score<'_>) -> Option<String> {
+    score.says.clone().filter(|_| score.paper.is_none())
+}
+
+/// Meanings of marks: they are the same in all drawings, and the colour is that of the line.
+const MEANINGS: [(&str, usize); 5] = [
+    ("model", 0),
+    ("paper", 1),
+    ("live, between Linux kernels", 2),
+    ("fitted to the paper here", 4),
+    ("closed form", 3),
+];
+
+/// The model, what the paper prints, what rows have in real time, the rows of the model that were fitted, and closed
+/// forms. What is of no row with a rule or a claim (tier E) beside others is grey.
+fn beside(
+    (number, name): (usize, &str),
+    form: Stroke,
+    points: &[(f64, &Score<'_>)],
+) -> Vec<Series> {
+    let same = |value: f64| (value, value, value);
     let model = |score: &Score<'_>| ranged(&score.values);
     let live = |score: &Score<'_>| ranged(&score.live.as_ref()?.values);
-    let line = |what: &str, form: Stroke, of: &Reading<'_>| {
-        let points = points.iter().filter_map(|(x, score)| {
-            let (y, low, high) = of(score)?;
-            Some(Point {
-                x: *x,
-                y,
-                low,
-                high,
-            })
-        });
-        let name = if name.is_empty() {
-            what.to_owned()
-        } else {
-            format!("{name}: {what}")
-        };
-        Series {
-            name,
-            form,
-            points: points.collect(),
-        }
-    };
-    let paper = |score: &Score<'_>| score.paper.map(|value| (value, value, value));
+    let paper = |score: &Score<'_>| score.paper.map(same);
     let fitted = |score: &Score<'_>| {
         let value = score.row.calibrates.as_ref().and_then(|_| model(score));
-        value.map(|(value, _, _)| (value, value, value))
+        value.map(|(value, ..)| same(value))
     };
-    let all = [
-        line("model", form, &model),
-        line("paper", Stroke::Marks, &paper),
-        line("live, between Linux kernels", Stroke::Marks, &live),
-        line("fitted to the paper here", Stroke::Marks, &fitted),
-    ];
-    all.into_iter()
-        .filter(|series| !series.points.is_empty())
-        .collect()
+    let closed = |score: &Score<'_>| {
+        let aim = score.row.equals.filter(|_| score.paper.is_none());
+        aim.filter(|aim| *aim != 0.0).map(same)
+    };
+    let readings: [&Reading<'_>; 5] = [&model, &paper, &live, &fitted, &closed];
+    let is_grey = |score: &Score<'_>| score.row.tier == Tier::E && score.paper.is_some();
+    let mut all = Vec::new();
+    for ((what, mark), of) in MEANINGS.into_iter().zip(readings) {
+        for grey in [false, true] {
+            let mine = points.iter().filter(|(_, score)| is_grey(score) == grey);
+            let found = mine.filter_map(|(x, score)| {
+                let (y, low, high) = of(score)?;
+                let x = *x;
+                Some(Point { x, y, low, high })
+            });
+            let what = if grey {
+                format!("{what}, tier E")
+            } else {
+                what.to_owned()
+            };
+            let series = Series {
+                name: match name {
+                    "" => what,
+                    name => format!("{name}: {what}"),
+                },
+                form: if mark == 0 { form } else { Stroke::Marks },
+                points: found.collect(),
+                sign: Some(Sign {
+                    colour: (!grey).then_some(number),
+                    mark,
+                }),
+            };
+            all.extend(Some(series).filter(|series| !series.points.is_empty()));
+        }
+    }
+    all
 }
 
 /// The title of a drawing without its own: what the entry measures, without what is said beside it.
@@ -304,9 +347,9 @@ fn note(entry: &Entry) -> String {
     format!("{}{bars}", entry.title)
 }
 
-/// The axis of the values. It begins at 0, unless all values are within a tenth of the largest. Values that differ by
+/// The axis of the values in this unit. It begins at 0, unless all values are within a tenth of the largest. Values that differ by
 /// less than a thousandth are equal for the reader, too.
-fn value_axis(unit: &str, series: &[Series]) -> Axis {
+fn value_axis(entry: &Entry, unit: &str, series: &[Series]) -> Axis {
     let values = || {
         series
             .iter()
@@ -318,7 +361,7 @@ fn value_axis(unit: &str, series: &[Series]) -> Axis {
     let close = low > 0.0 && (0.001 * high..0.1 * high).contains(&(high - low));
     let wide = low > 0.0 && high > 200.0 * low;
     Axis {
-        label: unit.to_owned(),
+        label: entry.quantity(unit),
         scale: if wide {
             Scale::Log
         } else {
@@ -411,14 +454,17 @@ mod tests {
 
     #[test]
     fn an_axis_begins_at_zero_unless_values_are_close_but_different() {
+        let text = "{ title: t, what: w, unit: Mb/s, lab: l, rows: [] }";
+        let entry: Entry = serde_saphyr::from_str(text).unwrap();
         let scale = |values: [f64; 2]| {
             let points = values.map(|value| Point::new(0.0, value));
             let series = Series {
                 name: String::new(),
                 form: Stroke::Marks,
                 points: points.into(),
+                sign: None,
             };
-            value_axis("Mb/s", &[series]).scale
+            value_axis(&entry, "Mb/s", &[series]).scale
         };
         assert_eq!(scale([135.05, 135.36]), Scale::Linear { zero: false });
         assert_eq!(scale([135.040, 135.043]), Scale::Linear { zero: true });

@@ -6,7 +6,7 @@ mod network;
 mod session;
 
 use super::Score;
-use super::catalogue::{self, Entry, Parameters, Row};
+use super::catalogue::{self, Entry, Files, Parameters, Row};
 use super::model::{Ran, Values, Work};
 use crate::exit::{Exit, Failure};
 use crate::output::Rows;
@@ -136,7 +136,9 @@ pub(super) fn measure(
         settings: BTreeMap::new(),
         first: first_in_line(true),
     };
-    let labs = plans.iter().map(|((lab, changes), _)| read(lab, changes));
+    let labs = plans
+        .iter()
+        .map(|((lab, changes), _)| read(work.files, lab, changes));
     let labs: Vec<(Checked, Vec<Override>)> = labs.collect::<Result<_, _>>()?;
     let mut left = Duration::ZERO;
     for (checked, _) in &labs {
@@ -152,7 +154,7 @@ pub(super) fn measure(
             continue;
         };
         let begin = times.bar.position();
-        let network = Network::start(catalogue::lab(lab)?, changes, work.interrupt)?;
+        let network = Network::start(work.files.lab(lab)?, changes, work.interrupt)?;
         let mut session = Session::new(network, &checked.lab, live, times)?;
         for [host, what, value] in session.settings() {
             let key = [entry.name.clone(), what, value];
@@ -198,13 +200,17 @@ fn plans<'a>(
 }
 
 /// Checks a lab with its changes, which has a name of its own.
-fn read(lab: &str, changes: &[(String, String)]) -> Result<(Checked, Vec<Override>), Failure> {
+fn read(
+    files: &Files,
+    lab: &str,
+    changes: &[(String, String)],
+) -> Result<(Checked, Vec<Override>), Failure> {
     let name = format!("name=reproduce-{}", std::process::id());
     let changes = changes
         .iter()
         .map(|(path, value)| format!("{path}={value}"));
     let changes: Vec<Override> = changes.chain([name]).map(Override::from).collect();
-    let checked = aerostat_lab::parse(lab, catalogue::lab(lab)?, &changes);
+    let checked = aerostat_lab::parse(lab, files.lab(lab)?, &changes);
     let checked = checked.map_err(|findings| Failure::failed(format!("{lab}: {findings}")))?;
     Ok((checked, changes))
 }
@@ -278,8 +284,12 @@ mod tests {
             seconds: None,
             bar: &bar,
         };
-        let parameters = catalogue::parameters(None).unwrap();
-        let entries = catalogue::entries().unwrap();
+        let catalogue::Catalogue {
+            entries,
+            parameters,
+            files,
+            ..
+        } = catalogue::Catalogue::own();
         let mut count = 0;
         for entry in &entries {
             let Some(live) = &entry.live else { continue };
@@ -291,7 +301,7 @@ mod tests {
                 assert!(row.minus.is_none() && row.divided_by.is_none() && row.steps.is_none());
             }
             for ((lab, changes), members) in plans(&parameters, &rows).unwrap() {
-                let (checked, _) = read(lab, &changes).unwrap();
+                let (checked, _) = read(&files, lab, &changes).unwrap();
                 assert!(!streams_of(&checked.lab, &times).unwrap().is_empty());
                 count += members.len();
             }

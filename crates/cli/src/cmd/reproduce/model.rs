@@ -1,8 +1,10 @@
 //! Models of rows: the runs of labs that they need, several at a time, each of them once.
 
-use super::catalogue::{self, Entry, OfAll, Parameters, Row, Take};
+use super::catalogue::{self, Entry, Files, OfAll, Parameters, Row, Take};
 use super::drawings::trace::Tables;
+use super::kept::{self, Kept};
 use crate::cmd::pool::Pool;
+use crate::cmd::store::Key;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use aerostat_lab::event::Event;
@@ -11,6 +13,7 @@ use aerostat_lab::{Checked, Override};
 use aerostat_node::inspect::{Table, Value};
 use aerostat_node::rows;
 use aerostat_sim::run::{Watcher, run};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One run: the lab, the changes of it, the seed. Rows that need the same run share it.
@@ -22,7 +25,7 @@ struct Run {
 }
 
 /// The value of a row in one seed, and how it follows from runs.
-struct Plan {
+pub(super) struct Plan {
     /// A run for each step, or one.
     runs: Vec<Run>,
     /// The printed step of each run; empty for a row without steps.
@@ -39,7 +42,10 @@ pub(super) type Values = Vec<f64>;
 
 /// How runs are made.
 pub(super) struct Work<'a> {
+    pub(super) files: &'a Files,
     pub(super) parameters: &'a Parameters,
+    /// Values that are finished already, and where others are kept.
+    pub(super) kept: Option<&'a Kept>,
     /// The seeds that the user names.
     pub(super) seeds: Option<&'a [u64]>,
     pub(super) jobs: usize,
@@ -68,31 +74,56 @@ impl Work<'_> {
             plans.collect::<Result<Vec<_>, _>>()
         });
         let plans: Vec<Vec<Plan>> = plans.collect::<Result<_, _>>()?;
+        let drawn = |at: usize| {
+            let (entry, row) = &rows[at];
+            entry.traces.iter().any(|trace| trace.is_of(&row.row))
+        };
+        let flat: Vec<&Plan> = plans.iter().flatten().collect();
+        let mut found = match self.kept {
+            Some(kept) => kept.find(&flat, self.files)?,
+            None => vec![None; flat.len()],
+        };
         let mut wanted: BTreeMap<&Run, BTreeSet<&str>> = BTreeMap::new();
-        for plan in plans.iter().flatten() {
-            for run in &plan.runs {
+        let is_drawn = (0..rows.len()).flat_map(|at| plans[at].iter().map(move |_| drawn(at)));
+        for ((plan, found), is_drawn) in flat.iter().zip(&found).zip(is_drawn) {
+            for run in plan.runs.iter().filter(|_| found.is_none() || is_drawn) {
                 wanted.entry(run).or_default().insert(&plan.take.table);
             }
         }
         let wanted: Vec<(&Run, BTreeSet<&str>)> = wanted.into_iter().collect();
-        let results = self.results(&wanted)?;
-        let of = |run: &Run| {
-            let at = wanted.binary_search_by(|(known, _)| (*known).cmp(run));
-            at.ok().and_then(|at| results.get(at))
-        };
-        let value = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.value(of)).collect();
-        let mut values = plans
+        let place = |run: &Run| wanted.binary_search_by(|(known, _)| (*known).cmp(run)).ok();
+        // The plans that can be finished after each run.
+        let mut ready: Vec<Vec<usize>> = vec![Vec::new(); wanted.len()];
+        for (at, plan) in flat.iter().enumerate() {
+            let last = plan.runs.iter().filter_map(place).max();
+            if let Some(last) = last.filter(|_| found[at].is_none()) {
+                ready[last].push(at);
+            }
+        }
+        let results = self.results(&wanted, &mut |results| {
+            for at in &ready[results.len() - 1] {
+                let plan = flat[*at];
+                let value = plan.value(|run| results.get(place(run)?))?;
+                found[*at] = Some(value);
+                if let Some(kept) = self.kept {
+                    kept.add(plan, value, self.files)?;
+                }
+            }
+            Ok(())
+        })?;
+        let mut each = found.into_iter().map(|found| found.unwrap_or(f64::NAN));
+        let values = plans
             .iter()
-            .map(value)
-            .collect::<Result<Vec<Values>, _>>()?;
+            .map(|plans| each.by_ref().take(plans.len()).collect());
+        let mut values: Vec<Values> = values.collect();
         combine(rows, &mut values);
         let mut tables = Tables::new();
-        for ((entry, row), plans) in rows.iter().zip(&plans) {
-            let is_drawn = entry.traces.iter().any(|trace| trace.is_of(&row.row));
+        for (at, ((entry, row), plans)) in rows.iter().zip(&plans).enumerate() {
             // The first run stands for the others: a drawing of all of them is no longer legible.
-            if let Some(plan) = plans.first().filter(|_| is_drawn) {
+            if let Some(plan) = plans.first().filter(|_| drawn(at)) {
                 let key = (entry.name.clone(), row.row.clone());
-                let ran = plan.runs.first().and_then(of);
+                let first = plan.runs.first().and_then(place);
+                let ran = first.and_then(|at| results.get(at));
                 let table = ran.and_then(|ran| ran.table(&plan.take));
                 tables.extend(table.map(|table| (key, plan.take.filtered(table))));
             }
@@ -142,26 +173,43 @@ impl Work<'_> {
         })
     }
 
-    /// The wanted tables of all runs, in their order.
-    fn results(&self, wanted: &[(&Run, BTreeSet<&str>)]) -> Result<Vec<Ran>, Failure> {
+    /// The wanted tables of all runs, in their order; `each` is called after each run.
+    fn results(
+        &self,
+        wanted: &[(&Run, BTreeSet<&str>)],
+        each: &mut dyn FnMut(&[Ran]) -> Result<(), Failure>,
+    ) -> Result<Vec<Ran>, Failure> {
         let pool = Pool::new(wanted.len(), self.jobs);
         let mut results = Ok(Vec::with_capacity(wanted.len()));
+        let (files, interrupt) = (self.files, self.interrupt);
         let work = |at: usize| {
             let (run, tables) = &wanted[at];
-            run.results(tables, self.interrupt)
+            run.results(tables, files, interrupt)
         };
-        pool.all(&work, &|| (), |_, found| match (&mut results, found) {
-            (Ok(results), Ok(found)) => {
-                results.push(found);
-                (self.progress)(results.len(), wanted.len());
-            }
-            (Ok(_), Err(failure)) => {
-                results = Err(failure);
+        pool.all(&work, &|| (), |_, found| {
+            let Ok(all) = &mut results else {
+                return;
+            };
+            let done = found.and_then(|found| {
+                all.push(found);
+                each(all)
+            });
+            (self.progress)(all.len(), wanted.len());
+            if let Err(failure) = done {
+                results = Err(self.told(failure));
                 pool.stop();
             }
-            (Err(_), _) => {}
         });
         results
+    }
+
+    /// A failure; after an interruption with what remains.
+    fn told(&self, failure: Failure) -> Failure {
+        match (self.interrupt.has_come(), self.kept) {
+            (false, _) => failure,
+            (true, None) => failure.hint("--keep FILE keeps what is finished"),
+            (true, Some(_)) => failure.hint("the same command does what is not finished"),
+        }
     }
 }
 
@@ -261,12 +309,17 @@ impl Watcher for Listener<'_> {
 
 impl Run {
     /// The tables of this run that are wanted.
-    fn results(&self, tables: &BTreeSet<&str>, interrupt: &Interrupt) -> Result<Ran, Failure> {
+    fn results(
+        &self,
+        tables: &BTreeSet<&str>,
+        files: &Files,
+        interrupt: &Interrupt,
+    ) -> Result<Ran, Failure> {
         let changes = self.changes.iter();
         let changes = changes.map(|(path, value)| format!("{path}={value}"));
         let changes = changes.chain([format!("seed={}", self.seed)]);
         let changes: Vec<Override> = changes.map(Override::from).collect();
-        let checked = aerostat_lab::parse(&self.lab, catalogue::lab(&self.lab)?, &changes)
+        let checked = aerostat_lab::parse(&self.lab, files.lab(&self.lab)?, &changes)
             .map(Checked::in_virtual_time)
             .map_err(|findings| Failure::failed(format!("{}: {findings}", self.lab)))?;
         let mut listener = Listener {
@@ -286,6 +339,27 @@ impl Run {
 }
 
 impl Plan {
+    /// Its seed, which all runs share.
+    pub(super) fn seed(&self) -> u64 {
+        self.runs.first().map_or(0, |run| run.seed)
+    }
+
+    /// What identifies its value.
+    pub(super) fn key(&self, files: &Files) -> Result<Key, Failure> {
+        let lab = self.runs.first().map_or("", |run| &run.lab);
+        let runs = self.runs.iter();
+        let runs = runs.map(|run| json!([run.lab, run.changes, run.seed]));
+        let Self {
+            steps,
+            limit,
+            take,
+            later,
+            ..
+        } = self;
+        let taken = format!("{take:?} {steps:?} {limit:?} {later:?}");
+        Ok(kept::key(files.lab(lab)?, &runs.collect(), &taken))
+    }
+
     fn value<'a>(&self, of: impl Fn(&Run) -> Option<&'a Ran>) -> Result<f64, Failure> {
         if self.steps.is_empty() {
             return self.taken(self.runs.first().and_then(of));

@@ -5,6 +5,7 @@ mod style;
 
 use super::catalogue::{self, Entry, Parameters};
 use super::drawings::trace::Tables;
+use super::made;
 use super::summary::{Group, Made, TIERS};
 use super::{Results, Score, drawings, median};
 use crate::exit::Failure;
@@ -16,9 +17,6 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use style::CSS;
-
-/// The document that gives the reasons of misses.
-const DOCUMENT: &str = include_str!("../../../labs/papers/reproduce.md");
 
 /// Writes the report into a directory.
 pub(super) fn write(
@@ -61,7 +59,7 @@ struct Report<'a>(&'a Results<'a>);
 
 /// The page around its body.
 fn page(body: &str, made: &Made) -> String {
-    let (version, seeds) = (env!("CARGO_PKG_VERSION"), escaped(made.seeds()));
+    let (program, seeds) = (escaped(&made::words()), escaped(made.seeds()));
     let runs = counted(made.runs, "run", "runs");
     let (jobs, seconds) = (made.jobs, made.seconds);
     format!(
@@ -69,7 +67,7 @@ fn page(body: &str, made: &Made) -> String {
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>Five papers, reproduced</title>\n<style>{CSS}</style>\n</head>\n<body>\n\
          <h1>Five papers, reproduced</h1>\n\
-         <p>Aerostat {version}; labs in virtual time, exact and repeatable. Entries with a random part ran with the seeds \
+         <p>{program}. Labs in virtual time, exact and repeatable. Entries with a random part ran with the seeds \
          {seeds}. {runs} took {seconds:.0} s, {jobs} at a time.</p>\n{body}</body>\n</html>\n"
     )
 }
@@ -194,7 +192,7 @@ impl Report<'_> {
             <th>rule</th><th>reason</th></tr></thead>\n<tbody>"
         );
         let told = misses.iter().map(|score| {
-            let reason = reason(&score.entry.name, &score.row.row);
+            let reason = reason(self.0.files.document(), &score.entry.name, &score.row.row);
             (*score, reason.unwrap_or_else(|| "not known".into()))
         });
         let told: Vec<(&&Score<'_>, String)> = told.collect();
@@ -254,7 +252,7 @@ impl Report<'_> {
             // The name tells where the same drawing is as a file.
             let _ = writeln!(out, "<figure>{svg}<figcaption>{name}</figcaption></figure>");
         }
-        if let Some(stacks) = super::stacks(entry)? {
+        if let Some(stacks) = super::stacks(entry, self.0.files)? {
             let _ = writeln!(out, "<p>TCP: {}.</p>", escaped(&stacks));
         }
         let scores = self.of(entry);
@@ -369,12 +367,15 @@ impl Report<'_> {
         let labs: BTreeSet<&str> = labs.chain(of_rows).collect();
         let _ = writeln!(out, "<section>\n<h2>Lab files</h2>");
         for lab in labs {
+            let text = self.0.files.lab(lab)?;
             let _ = writeln!(
                 out,
-                "<h3 id=\"lab-{}\">labs/papers/{}.atm.yml</h3>\n<pre>{}</pre>",
+                "<h3 id=\"lab-{}\">labs/papers/{}.atm.yml</h3>\n<p class=\"small\">SHA-256: <code>{}</code></p>\n\
+                 <pre>{}</pre>",
                 anchor(lab),
                 escaped(lab),
-                escaped(catalogue::lab(lab)?.trim_end()),
+                aerostat_lab::digest(text, &[]),
+                escaped(text.trim_end()),
             );
         }
         out.push_str("</section>\n");
@@ -492,8 +493,8 @@ fn changes(
 }
 
 /// The reason of a miss: an entry of the list in the document that names the row, or the entry.
-pub(super) fn reason(entry: &str, row: &str) -> Option<String> {
-    let section = DOCUMENT.split("\n## Misses\n").nth(1)?;
+pub(super) fn reason(document: &str, entry: &str, row: &str) -> Option<String> {
+    let section = document.split("\n## Misses\n").nth(1)?;
     let section = section.split("\n## ").next()?;
     let quoted = format!("`{entry}`");
     let items = section
@@ -539,6 +540,8 @@ mod tests {
 
     #[test]
     fn reasons_of_misses_are_those_of_the_document() {
+        let catalogue = catalogue::Catalogue::own();
+        let reason = |entry, row| reason(catalogue.files.document(), entry, row);
         let found = reason("sara/1", "1 segments").unwrap();
         assert!(found.starts_with("sara/1, 1 segment"), "{found}");
         assert!(

@@ -1,7 +1,7 @@
 //! Tables of the documents, from the results of a whole run that are kept in `papers/results.csv`.
 //!
-//! `aerostat reproduce all -q -o csv` makes that file. From it these tests make the tables of `docs/papers.md` and
-//! `docs/reproduce.md`, between `<!-- results: WHAT -->` and `<!-- end of results -->`:
+//! `aerostat reproduce all -q -o csv` makes that file. From it these tests make the tables of `docs/papers.md`,
+//! `docs/reproduce.md` and `docs/artifact.md`, between `<!-- results: WHAT -->` and `<!-- end of results -->`:
 //!
 //! ```text
 //! summary          all tiers, and all papers
@@ -11,13 +11,14 @@
 //! corrected        rows that are compared with another number than the printed one
 //! weak             rows that are fitted or circular, with the reason
 //! assumed          assumed and chosen values, halved and doubled, from `papers/assumed.csv`
+//! quick            the rows of the word `quick`
 //! rows ENTRY ...   the rows of entries; similar rows for which the paper has nothing are one line
 //! ```
 //!
 //! The file must follow from the catalogue: same rows, same printed numbers, and the results that the rules give for
 //! its models. `tests/it/reproduce.rs` compares it with runs.
 
-use super::catalogue::{self, Entry, Kind, Parameters, Row};
+use super::catalogue::{Catalogue, Entry, Files, Kind, Parameters, Row};
 use super::drawings::{self, trace::Tables};
 use super::model::Values;
 use super::page::number;
@@ -31,7 +32,7 @@ use std::fmt::Write as _;
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/results.csv");
 /// The output of `aerostat reproduce all --assumed -q -o csv`.
 const ASSUMED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/assumed.csv");
-const PAGES: [&str; 2] = ["papers.md", "reproduce.md"];
+const PAGES: [&str; 3] = ["papers.md", "reproduce.md", "artifact.md"];
 const BEGIN: &str = "<!-- results: ";
 const END: &str = "<!-- end of results -->";
 
@@ -63,16 +64,14 @@ fn kept() -> BTreeMap<(String, String), Kept> {
 
 /// The catalogue, and what was measured.
 struct Whole {
-    entries: Vec<Entry>,
-    parameters: Parameters,
+    catalogue: Catalogue,
     kept: BTreeMap<(String, String), Kept>,
 }
 
 impl Whole {
     fn new() -> Self {
         Self {
-            entries: catalogue::entries().unwrap(),
-            parameters: catalogue::parameters(None).unwrap(),
+            catalogue: Catalogue::own(),
             kept: kept(),
         }
     }
@@ -100,11 +99,11 @@ impl Whole {
                     .collect(),
             }
         };
-        let rows = self.entries.iter();
+        let rows = self.catalogue.entries.iter();
         let rows = rows.flat_map(|entry| entry.rows.iter().map(move |row| (entry, row)));
         let rows: Vec<(&Entry, &Row)> = rows.collect();
         let values: Vec<Values> = rows.iter().map(|(entry, row)| of(entry, row)).collect();
-        scores(&rows, &values, &catalogue::printed(None).unwrap(), None).unwrap()
+        scores(&rows, &values, &self.catalogue.printed, None).unwrap()
     }
 }
 
@@ -464,6 +463,26 @@ fn rows(results: &Results<'_>, names: &str) -> String {
     text
 }
 
+/// The rows of `aerostat reproduce quick`.
+fn quick(results: &Results<'_>) -> String {
+    let all: Vec<Entry> = results.entries.iter().copied().cloned().collect();
+    let chosen = super::chosen(&["quick".to_owned()], &all).unwrap();
+    let named = |score: &&&Score<'_>| {
+        let mine = chosen.iter().filter(|entry| entry.name == score.entry.name);
+        mine.flat_map(|entry| &entry.rows)
+            .any(|row| row.row == score.row.row)
+    };
+    let lines = results.scores.iter().filter(named).map(|score| {
+        let unit = score.unit().to_owned();
+        let found = found(score, score.entry);
+        let row = score.row.row.clone();
+        let result = score.result.to_owned();
+        vec![self::named(score), row, unit, printed(score), found, result]
+    });
+    let heads = ["entry", "row", "unit", "#there", "#here", "result"];
+    table(&heads, &lines.collect::<Vec<_>>())
+}
+
 fn entries(results: &Results<'_>) -> String {
     let of = |entry: &&Entry| {
         let mine = results.scores.iter();
@@ -507,8 +526,9 @@ fn renewed(page: &str, results: &Results<'_>) -> String {
             "baselines" => baselines(results),
             "corrected" => corrected(results),
             "weak" => weak(results),
-            "assumed" => assumed(&catalogue::parameters(None).unwrap()),
+            "assumed" => assumed(&Catalogue::own().parameters),
             "rows" => rows(results, names),
+            "quick" => quick(results),
             other => panic!("there is no table '{other}'"),
         };
         let _ = write!(text, "{BEGIN}{what} -->\n\n{made}\n{END}{after}");
@@ -520,8 +540,14 @@ fn renewed(page: &str, results: &Results<'_>) -> String {
 fn the_documents_have_the_kept_results() {
     let whole = Whole::new();
     let scores = whole.scores();
-    let chosen: Vec<&Entry> = whole.entries.iter().collect();
-    let results = Results::new(&chosen, &scores, &whole.parameters, Made::default());
+    let chosen: Vec<&Entry> = whole.catalogue.entries.iter().collect();
+    let results = Results::new(
+        &chosen,
+        &scores,
+        &whole.catalogue.parameters,
+        Made::default(),
+        &whole.catalogue.files,
+    );
     for page in PAGES {
         let file = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&file).expect("a document");
@@ -539,9 +565,9 @@ fn the_documents_have_the_kept_results() {
 }
 
 /// Writes what follows from the catalogue, beside the models that the file has.
-fn write_kept(scores: &[Score<'_>]) {
+fn write_kept(scores: &[Score<'_>], files: &Files) {
     let lines = scores.iter().map(|score| {
-        let stacks = super::stacks(score.entry).unwrap();
+        let stacks = super::stacks(score.entry, files).unwrap();
         super::ScoreLine::of(score, None, stacks)
     });
     let mut rows = Rows::of(lines);
@@ -556,7 +582,7 @@ fn write_kept(scores: &[Score<'_>]) {
 fn the_kept_results_follow_from_the_catalogue_and_its_rules() {
     let mut whole = Whole::new();
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
-        write_kept(&whole.scores());
+        write_kept(&whole.scores(), &whole.catalogue.files);
         whole.kept = kept();
     }
     let scores = whole.scores();
@@ -589,15 +615,25 @@ fn the_kept_results_follow_from_the_catalogue_and_its_rules() {
 fn each_paper_has_fewer_fitted_parameters_than_scored_rows_and_each_miss_a_reason() {
     let whole = Whole::new();
     let scores = whole.scores();
-    let chosen: Vec<&Entry> = whole.entries.iter().collect();
-    let results = Results::new(&chosen, &scores, &whole.parameters, Made::default());
+    let chosen: Vec<&Entry> = whole.catalogue.entries.iter().collect();
+    let results = Results::new(
+        &chosen,
+        &scores,
+        &whole.catalogue.parameters,
+        Made::default(),
+        &whole.catalogue.files,
+    );
     for group in &results.summary.papers {
         let fitted = group.parameters.unwrap_or_default();
         assert!(fitted == 0 || fitted < group.scored(), "{group:?}");
     }
+    let document = whole.catalogue.files.document();
     for score in scores.iter().filter(|score| score.result == "miss") {
         let (entry, row) = (&score.entry.name, &score.row.row);
-        assert!(super::page::reason(entry, row).is_some(), "{entry}, {row}");
+        assert!(
+            super::page::reason(document, entry, row).is_some(),
+            "{entry}, {row}"
+        );
     }
 }
 
@@ -606,7 +642,7 @@ fn names_in_the_drawings_of_all_entries_are_whole_and_differ() {
     let whole = Whole::new();
     let all = whole.scores();
     let (tables, mut drawn) = (Tables::new(), 0);
-    for entry in &whole.entries {
+    for entry in &whole.catalogue.entries {
         let mine = all.iter().filter(|score| score.entry.name == entry.name);
         let mine: Vec<&Score<'_>> = mine.collect();
         let mut titles = Vec::new();

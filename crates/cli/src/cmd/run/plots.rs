@@ -98,6 +98,7 @@ fn figure(
         },
         sideways: false,
         series,
+        words: Vec::new(),
     })
 }
 
@@ -125,6 +126,7 @@ fn delays(lab: &Lab, report: &RunReport) -> Vec<Named> {
                 name,
                 form: Stroke::Steps,
                 points: steps.map(|(us, share)| Point::new(*us, *share)).collect(),
+                sign: None,
             }
         })
     });
@@ -162,6 +164,7 @@ fn windows(lab: &Lab, report: &RunReport) -> Vec<Named> {
                     name: name.clone(),
                     form: Stroke::Steps,
                     points: Vec::new(),
+                    sign: None,
                 });
             }
             window.len() - 1
@@ -215,6 +218,7 @@ fn deltas(lab: &Lab, report: &RunReport) -> Vec<Named> {
                 .take(PACKETS)
                 .map(|delta| Point::new(delta.number as f64, of(delta) / 1e3))
                 .collect(),
+            sign: None,
         };
         let title = match deltas.len() > PACKETS {
             true => format!("Delta times of {}, the first {PACKETS} packets", flow.name),
@@ -247,6 +251,7 @@ fn levels(lab: &Lab, report: &RunReport) -> Vec<Named> {
                     name,
                     form: Stroke::Steps,
                     points: vec![point],
+                    sign: None,
                 }),
             }
         }

@@ -19,11 +19,11 @@ mod parquet;
 pub(in crate::cmd) mod plots;
 mod points;
 mod shape;
-mod store;
 mod table;
 
 use super::many::{AHEAD, Input, Output, Plan, check, processors, variants::Variant};
 use crate::args::{OutputArgs, ResultArgs, RunArgs, SweepArgs, SweepForm};
+use crate::cmd::store::{Keeper, Key, Record, Store};
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Format;
@@ -36,8 +36,14 @@ use serde_json::Value;
 use shape::Shape;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Key, Record, Store};
 use table::Sink;
+
+/// The file of the runs that are done.
+const KEEPER: Keeper = Keeper {
+    head: "{\"schema\":\"aerostat.sweep.v1\"}\n",
+    what: "sweep",
+    option: "--out",
+};
 
 /// Most lines of the runs themselves, such as warnings, that a sweep shows.
 const LINES: usize = 40;
@@ -280,7 +286,7 @@ impl Sweep<'_> {
     fn kept(&self, table: &Path, form: SweepForm, runs: &Path) -> Outcome {
         // A user who sees the file of runs may interrupt.
         let interrupt = Interrupt::catch()?;
-        let mut store = Store::open(runs, self.args.again)?;
+        let mut store = Store::open(runs, self.args.again, KEEPER)?;
         let keys = (0..self.variants.len()).map(|number| self.key(number));
         let found = store.find(keys)?;
         let mut places = found.places;

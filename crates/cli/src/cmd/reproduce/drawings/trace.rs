@@ -60,6 +60,7 @@ impl Trace {
                 name: name.clone(),
                 form: Stroke::Joined,
                 points,
+                sign: None,
             }
         };
         let series: Vec<Series> = self.lines.iter().map(line).collect();
@@ -78,6 +79,7 @@ impl Trace {
                 },
                 sideways: false,
                 series,
+                words: Vec::new(),
             })
         })
     }
@@ -104,7 +106,7 @@ mod tests {
     #[test]
     fn traces_draw_runs_of_rows_that_there_are() {
         let mut traces = 0;
-        for entry in catalogue::entries().unwrap() {
+        for entry in catalogue::Catalogue::own().entries {
             for trace in &entry.traces {
                 let row = entry.rows.iter().find(|row| trace.is_of(&row.row));
                 let row = row.unwrap_or_else(|| panic!("{}: no row {}", entry.name, trace.run));
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_trace_has_the_rows_in_its_range_in_the_order_of_its_axis() {
-        let mut all = catalogue::entries().unwrap().into_iter();
+        let mut all = catalogue::Catalogue::own().entries.into_iter();
         let entry = all.find(|entry| entry.name == "thesis/figures").unwrap();
         let trace = Trace {
             run: "a".into(),

@@ -19,6 +19,12 @@ code, pre { font-family: 'DejaVu Sans Mono', Consolas, monospace; font-size: .8r
 pre { border: 1px solid #ccc; padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere }
 .keys { font-size: .74rem } .keys code { font-size: .72rem; margin-right: .6em }
 a { color: #00538a }
+@media screen and (max-width: 760px) {
+  body { margin: 1rem auto; padding: 0 .6rem; font-size: 14px } h1 { font-size: 1.4rem } h2 { font-size: 1.1rem }
+  table { display: block; overflow-x: auto; width: max-content; max-width: 100% }
+  td { max-width: 16em } td.n { max-width: none } .keys td { max-width: 22em }
+  figure { overflow-x: auto } figure svg { width: 720px; max-width: none }
+}
 @page { size: A4; margin: 16mm 14mm }
 @media print {
   body { max-width: none; margin: 0; padding: 0; font-size: 9.5pt } table { font-size: 7.8pt }

@@ -304,6 +304,7 @@ impl Plots {
             y,
             sideways: false,
             series,
+            words: Vec::new(),
         }
     }
 
@@ -400,6 +401,7 @@ impl Plots {
                     name: listed(&[&name, &self.other(1, other)]),
                     form,
                     points,
+                    sign: None,
                 });
             }
         }
@@ -430,6 +432,7 @@ impl Plots {
                     name,
                     form: Stroke::Steps,
                     points: shares(values),
+                    sign: None,
                 }
             });
         series.collect()

@@ -1,8 +1,8 @@
 //! The rows that a run has in the table of a sweep, and their columns.
 
 use super::super::many::variants::Variant;
-use super::store::Record;
 use crate::args::Per;
+use crate::cmd::store::Record;
 use crate::exit::Failure;
 use aerostat_lab::results::{FlowRow, columns, flat_value};
 use aerostat_node::inspect::{FlatColumn, Importance, Kind, Row as _, TableInfo};

@@ -1,4 +1,4 @@
-//! The runs of a sweep that are done, in a file.
+//! Runs that are done, in a file: those of `sweep` with `--out`, and values of rows of `reproduce` with `--keep`.
 //!
 //! Each run is a line of JSON: what identifies it, and its rows. A line is added when the run has ended. A process that
 //! is killed leaves at most one line without an end, which the next one removes; a full disk leaves no such line.
@@ -17,30 +17,38 @@ use std::fs::{File, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The first line of the file.
-const HEAD: &str = "{\"schema\":\"aerostat.sweep.v1\"}\n";
+/// The command whose file it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeper {
+    /// The first line of the file, with its end.
+    pub(crate) head: &'static str,
+    /// Name of what the command does, as in "no file of a sweep".
+    pub(crate) what: &'static str,
+    /// The option that names the file.
+    pub(crate) option: &'static str,
+}
 
 /// Identity of a run: with the same key a run would give the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// SHA-256 of the lab file with its changes and traces.
-    pub(super) lab: String,
+    pub(crate) lab: String,
     /// Version of the program.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// The table of the results.
-    pub(super) table: String,
+    pub(crate) table: String,
     /// Keys of the sweep with their values, and the seed.
-    pub(super) run: Map<String, Value>,
+    pub(crate) run: Map<String, Value>,
 }
 
 /// Record of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// Its exit code: 0, or 3 for warnings.
-    pub(super) exit: u8,
-    pub(super) seed: u64,
+    pub(crate) exit: u8,
+    pub(crate) seed: u64,
     /// Rows of the table.
-    pub(super) rows: Vec<Value>,
+    pub(crate) rows: Vec<Value>,
 }
 
 /// A line for writing.
@@ -70,25 +78,26 @@ struct Head {
 
 /// Where a run is in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     start: u64,
     len: usize,
 }
 
 /// Runs of a sweep that are done.
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Their places, by the number of the run.
-    pub(super) places: Vec<Option<Place>>,
+    pub(crate) places: Vec<Option<Place>>,
     /// Runs with the same values and seed of another lab, with other options or of another version.
-    pub(super) stale: usize,
+    pub(crate) stale: usize,
     /// Lines that are no runs: how many, and what is wrong with the first.
-    pub(super) bad: Option<(usize, String)>,
+    pub(crate) bad: Option<(usize, String)>,
 }
 
 /// The file. One process at a time has it.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(crate) struct Store {
     path: PathBuf,
+    keeper: Keeper,
     file: File,
     /// Octets of complete lines.
     len: u64,
@@ -96,7 +105,7 @@ pub(super) struct Store {
 
 impl Store {
     /// Opens the file, or makes it; with `again` as an empty one.
-    pub(super) fn open(path: &Path, again: bool) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, again: bool, keeper: Keeper) -> Result<Self, Failure> {
         let failed = |error: io::Error| failure(path, &error);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
@@ -105,18 +114,20 @@ impl Store {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let text = format!("{}: another sweep writes there", path.display());
-                return Err(Failure::failed(text).hint("wait for its end, or give another --out"));
+                let text = format!("{}: another {} writes there", path.display(), keeper.what);
+                let hint = format!("wait for its end, or give another {}", keeper.option);
+                return Err(Failure::failed(text).hint(hint));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let mut store = Self {
             path: path.to_owned(),
+            keeper,
             file,
             len: 0,
         };
         store.begin()?;
-        // Only now it is certain that the file is one of a sweep.
+        // Only now it is certain that the file is one of the command.
         if again {
             store.file.set_len(store.len).map_err(failed)?;
         }
@@ -126,26 +137,32 @@ impl Store {
     /// Reads or writes the first line.
     fn begin(&mut self) -> Result<(), Failure> {
         let failed = |error: io::Error| failure(&self.path, &error);
-        let mut head = vec![0; HEAD.len()];
+        let Keeper {
+            head: own,
+            what,
+            option,
+        } = self.keeper;
+        let mut head = vec![0; own.len()];
         self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
         let there = { &self.file }
-            .take(HEAD.len() as u64)
+            .take(own.len() as u64)
             .read(&mut head)
             .map_err(failed)?;
-        if head[..there] == HEAD.as_bytes()[..] {
-            self.len = HEAD.len() as u64;
+        if head[..there] == own.as_bytes()[..] {
+            self.len = own.len() as u64;
             return Ok(());
         }
         // Nothing, or the beginning of the line: a process was killed as it wrote it.
-        if !HEAD.as_bytes().starts_with(&head[..there]) {
-            let text = format!("{}: this is no file of a sweep", self.path.display());
-            return Err(Failure::usage(text).hint("give another --out, or remove the file"));
+        if !own.as_bytes().starts_with(&head[..there]) {
+            let text = format!("{}: this is no file of a {what}", self.path.display());
+            let hint = format!("give another {option}, or remove the file");
+            return Err(Failure::usage(text).hint(hint));
         }
-        self.append(HEAD)
+        self.append(own)
     }
 
     /// The places of runs in the file. What follows the last complete line is removed.
-    pub(super) fn find(&mut self, keys: impl Iterator<Item = Key>) -> Result<Found, Failure> {
+    pub(crate) fn find(&mut self, keys: impl Iterator<Item = Key>) -> Result<Found, Failure> {
         let mut runs: BTreeMap<String, (usize, Key)> = BTreeMap::new();
         for (number, key) in keys.enumerate() {
             runs.insert(name(&key.run), (number, key));
@@ -157,7 +174,7 @@ impl Store {
         };
         let mut old = vec![false; runs.len()];
         let failed = |error: io::Error| failure(&self.path, &error);
-        let head = HEAD.len() as u64;
+        let head = self.keeper.head.len() as u64;
         self.file.seek(SeekFrom::Start(head)).map_err(failed)?;
         let mut reader = BufReader::new(&self.file);
         let (mut line, mut number, mut start) = (Vec::new(), 1, head);
@@ -202,7 +219,7 @@ impl Store {
     }
 
     /// Adds a run.
-    pub(super) fn add(&mut self, key: &Key, record: &Record) -> Result<Place, Failure> {
+    pub(crate) fn add(&mut self, key: &Key, record: &Record) -> Result<Place, Failure> {
         let line = serde_json::to_string(&Line { key, record });
         let line = sealed(&line.map_err(|error| Failure::failed(error.to_string()))?);
         let start = self.len;
@@ -230,7 +247,7 @@ impl Store {
     }
 
     /// A run.
-    pub(super) fn read(&mut self, place: Place) -> Result<Record, Failure> {
+    pub(crate) fn read(&mut self, place: Place) -> Result<Record, Failure> {
         let mut line = vec![0; place.len];
         let at = SeekFrom::Start(place.start);
         let read = self
@@ -289,6 +306,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const KEEPER: Keeper = Keeper {
+        head: "{\"schema\":\"x.v1\"}\n",
+        what: "sweep",
+        option: "--out",
+    };
+
     fn key(lab: &str, seed: u64) -> Key {
         let Value::Object(run) = json!({ "a.b": "5us", "seed": seed }) else {
             unreachable!()
@@ -318,13 +341,13 @@ mod tests {
     #[test]
     fn runs_stay_and_a_line_without_an_end_does_not() {
         let path = path("store");
-        let mut store = Store::open(&path, false).unwrap();
+        let mut store = Store::open(&path, false, KEEPER).unwrap();
         store.add(&key("l", 1), &record(1)).unwrap();
         let second = store.add(&key("l", 2), &record(2)).unwrap();
         assert_eq!(store.read(second).unwrap(), record(2));
         // One process at a time.
         assert!(
-            Store::open(&path, false)
+            Store::open(&path, false, KEEPER)
                 .unwrap_err()
                 .message
                 .contains("another sweep")
@@ -334,7 +357,7 @@ mod tests {
         // Whenever a process is killed, runs whose lines are complete are there, and others are not.
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let mut store = Store::open(&path, false).unwrap();
+            let mut store = Store::open(&path, false, KEEPER).unwrap();
             let found = store.find((1..=3).map(|seed| key("l", seed))).unwrap();
             let lines = whole[..cut].iter().filter(|c| **c == b'\n').count();
             let known = found.places.iter().flatten().count();
@@ -342,7 +365,7 @@ mod tests {
             let third = store.add(&key("l", 3), &record(3)).unwrap();
             assert_eq!(store.read(third).unwrap(), record(3), "{cut}");
             drop(store);
-            let mut store = Store::open(&path, false).unwrap();
+            let mut store = Store::open(&path, false, KEEPER).unwrap();
             let found = store.find((1..=3).map(|seed| key("l", seed))).unwrap();
             assert_eq!(found.places.iter().flatten().count(), known + 1, "{cut}");
         }
@@ -352,7 +375,7 @@ mod tests {
     #[test]
     fn runs_of_another_lab_do_not_count_and_other_files_are_left_alone() {
         let path = path("stale");
-        let mut store = Store::open(&path, false).unwrap();
+        let mut store = Store::open(&path, false, KEEPER).unwrap();
         store.add(&key("old", 1), &record(1)).unwrap();
         store.add(&key("new", 2), &record(2)).unwrap();
         let found = store.find((1..=2).map(|seed| key("new", seed))).unwrap();
@@ -361,11 +384,11 @@ mod tests {
             (None, true, 1)
         );
         drop(store);
-        Store::open(&path, true).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), HEAD);
+        Store::open(&path, true, KEEPER).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), KEEPER.head);
         std::fs::write(&path, "name,value\n").unwrap();
         for again in [false, true] {
-            let refused = Store::open(&path, again).unwrap_err();
+            let refused = Store::open(&path, again, KEEPER).unwrap_err();
             assert!(refused.message.contains("no file of a sweep"), "{again}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "name,value\n");
         }
@@ -375,7 +398,7 @@ mod tests {
     #[test]
     fn a_line_that_is_no_run_costs_no_other_run() {
         let path = path("bad");
-        let mut store = Store::open(&path, false).unwrap();
+        let mut store = Store::open(&path, false, KEEPER).unwrap();
         store.add(&key("l", 1), &record(1)).unwrap();
         store.add(&key("l", 2), &record(2)).unwrap();
         drop(store);
@@ -390,7 +413,7 @@ mod tests {
         for bad in [half, "\u{0}\u{1}", &bare, &flat] {
             let text = [lines[0], bad, lines[2], "x", ""].join("\n");
             std::fs::write(&path, text).unwrap();
-            let mut store = Store::open(&path, false).unwrap();
+            let mut store = Store::open(&path, false, KEEPER).unwrap();
             let found = store.find((1..=2).map(|seed| key("l", seed))).unwrap();
             assert_eq!(found.places[0], None, "{bad}");
             assert_eq!(store.read(found.places[1].unwrap()).unwrap(), record(2));
@@ -407,7 +430,7 @@ mod tests {
     #[test]
     fn a_digit_that_was_changed_is_found_and_so_is_a_line_without_a_checksum() {
         let path = path("digits");
-        let mut store = Store::open(&path, false).unwrap();
+        let mut store = Store::open(&path, false, KEEPER).unwrap();
         let place = store.add(&key("l", 1), &record(1)).unwrap();
         drop(store);
         let whole = std::fs::read(&path).unwrap();
@@ -417,7 +440,7 @@ mod tests {
             let mut text = whole.clone();
             text[at] = if text[at] == b'9' { b'8' } else { text[at] + 1 };
             std::fs::write(&path, &text).unwrap();
-            let mut store = Store::open(&path, false).unwrap();
+            let mut store = Store::open(&path, false, KEEPER).unwrap();
             let found = store.find([key("l", 1)].into_iter()).unwrap();
             assert_eq!((found.places[0], found.bad.unwrap().0), (None, 1), "{at}");
             assert!(store.read(place).is_err(), "{at}");
@@ -429,7 +452,7 @@ mod tests {
             .split_once(",\"sum\"")
             .unwrap();
         std::fs::write(&path, format!("{object}}}\n")).unwrap();
-        let found = Store::open(&path, false)
+        let found = Store::open(&path, false, KEEPER)
             .unwrap()
             .find([key("l", 1)].into_iter())
             .unwrap();
@@ -445,6 +468,7 @@ mod tests {
         // Writing to this device always says that the disk is full.
         let mut store = Store {
             path: "/dev/full".into(),
+            keeper: KEEPER,
             file: File::options()
                 .read(true)
                 .write(true)
