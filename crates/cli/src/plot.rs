@@ -215,6 +215,20 @@ impl Drawing {
         }
     }
 
+    /// True if it has neither words nor a value other than 0.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Lines(figure) => {
+                let mut points = figure.series.iter().flat_map(|series| &series.points);
+                figure.words.is_empty() && points.all(|point| point.y == 0.0)
+            }
+            Self::Map(map) => {
+                let mut values = map.values.iter().flatten().flatten();
+                values.all(|value| *value == 0.0)
+            }
+        }
+    }
+
     /// The drawing as the text of an SVG file.
     pub(crate) fn svg(&self) -> Result<String, String> {
         let mut text = String::new();

@@ -88,7 +88,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) live_seconds: Option<u16>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Tell nothing of runs, but for a line each half a minute if they take long
+    /// Tell nothing of runs, except a line each half a minute if they take long
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

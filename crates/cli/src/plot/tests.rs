@@ -175,6 +175,49 @@ pub(crate) fn names_are_whole_and_differ(svg: &str) {
 }
 
 #[test]
+fn an_axis_without_0_says_so_and_words_stand_at_their_place() {
+    let mut one = figure(1);
+    let plain = Drawing::Lines(one.clone()).svg().unwrap();
+    assert!(!plain.contains("axis without 0"));
+    for point in &mut one.series[0].points {
+        *point = Point::new(point.x, 135.0 + point.x / 100.0);
+    }
+    one.y.scale = Scale::Linear { zero: false };
+    one.words = vec![(1.0, "low".into()), (2.0, "very ".repeat(60))];
+    let drawing = Drawing::Lines(one);
+    let svg = drawing.svg().unwrap();
+    assert!(svg.contains("throughput (Mbit/s), axis without 0"), "{svg}");
+    names_are_whole_and_differ(&svg);
+    let labels = labels(&svg);
+    let said: Vec<&Label<'_>> = labels
+        .iter()
+        .filter(|label| label.text.starts_with('“'))
+        .collect();
+    assert_eq!(said.len(), 2);
+    assert!(said[0].text == "“low”" && said[1].text.ends_with("very …”"));
+    assert!(said[0].number("x") < said[1].number("x"));
+}
+
+#[test]
+fn a_drawing_of_zeros_is_empty_and_marks_with_a_meaning_keep_it() {
+    let mut one = figure(2);
+    assert!(!Drawing::Lines(one.clone()).is_empty());
+    let grey = Sign {
+        colour: None,
+        mark: 1,
+    };
+    one.series[1].sign = Some(grey);
+    let svg = Drawing::Lines(one.clone()).svg().unwrap();
+    assert!(svg.contains("#888888") && !svg.contains("#D55E00"), "{svg}");
+    for series in &mut one.series {
+        series.points = vec![Point::new(1.0, 0.0)];
+    }
+    assert!(Drawing::Lines(one.clone()).is_empty());
+    one.words.push((0.0, "almost nothing".into()));
+    assert!(!Drawing::Lines(one).is_empty());
+}
+
+#[test]
 fn nothing_is_drawn_outside_and_text_is_escaped() {
     let mut many = figure(7);
     many.x.scale = Scale::Names((0..5).map(|n| format!("a rather long name {n}")).collect());

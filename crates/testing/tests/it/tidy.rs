@@ -167,7 +167,7 @@ const NEVER_ONE: &[(&str, &str)] = &[
     ("cli/src/cmd/capture.rs", "a block of {length} octets"),
     ("cli/src/cmd/measure/ping.rs", "{} hosts are {count} pairs"),
     (
-        "cli/src/cmd/reproduce/catalogue.rs",
+        "cli/src/cmd/reproduce/catalogue/files.rs",
         "{} octets are too many",
     ),
     ("cli/src/cmd/rfc2544.rs", "{} octets at"),

@@ -34,6 +34,9 @@ const QUANTITIES: [(&str, &str); 6] = [
     ("%", "share"),
 ];
 
+/// Units of whole numbers.
+const COUNTED: [&str; 5] = ["octets", "packets", "segments", "frames", "cells"];
+
 /// Keys of labs and their values.
 type Keys = BTreeMap<String, String>;
 
@@ -380,7 +383,16 @@ impl Parameter {
     pub(super) fn others(&self) -> Vec<f64> {
         match self.choices {
             Some(_) => vec![1.0 - self.value],
-            None => vec![self.value / 2.0, self.value * 2.0],
+            None => {
+                let half = self.value / 2.0;
+                let half = if COUNTED.contains(&&*self.unit) {
+                    half.round()
+                } else {
+                    half
+                };
+                let all = [half, self.value * 2.0].into_iter();
+                all.filter(|other| *other != self.value).collect()
+            }
         }
     }
     /// True if a fit finds it; others that rows decided were chosen by hand.
@@ -542,10 +554,10 @@ pub(super) struct Given<'a> {
 }
 
 impl Catalogue {
-    /// The catalogue of the program, but for the files that are given.
+    /// The catalogue of the program, except the files that are given.
     ///
     /// # Errors
-    /// A file cannot be read, or is none of a catalogue.
+    /// A file cannot be read, or it has another form.
     pub(super) fn new(given: Given<'_>) -> Result<Self, Failure> {
         let files = Files::new(given.folder)?;
         // Kinds of rows follow from the parameters of the catalogue, whatever values were fitted since.
@@ -609,7 +621,7 @@ fn entries(files: &Files, parameters: &Parameters) -> Result<Vec<Entry>, Failure
 /// Octets of the largest file of a catalogue.
 const LARGEST: u64 = 1 << 20;
 
-/// What a file of the user has.
+/// Contents of a file of the user.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     yaml(&path.display().to_string(), &files::text(path)?)
 }

@@ -81,12 +81,18 @@ pub(super) fn of(entry: &Entry, scores: &[&Score<'_>], tables: &Tables) -> Vec<D
         false => rows.collect(),
     };
     drawings.extend(traces);
+    drawings.retain(|drawing| !drawing.is_empty());
     numbered(drawings)
 }
 
 impl Plot {
     fn drawings(&self, entry: &Entry, scores: &[&Score<'_>]) -> Vec<Drawing> {
-        let rows = scores.iter().filter_map(|score| {
+        // A row may have the form of these rows' names and another unit.
+        let alike = |score: &&&Score<'_>| {
+            let unit = score.row.unit.as_ref();
+            unit.is_none() || unit == self.unit.as_ref()
+        };
+        let rows = scores.iter().filter(alike).filter_map(|score| {
             let name = &score.row.row;
             let found = match self.at.get(name) {
                 Some(x) => Some(Values {
@@ -177,7 +183,13 @@ impl Plot {
         let mut words: Vec<(f64, String)> = words.collect();
         words.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
         words.dedup();
-        words
+        // What is said of several lines at one place is one text.
+        let places = words.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq());
+        let joined = places.map(|all| {
+            let texts: Vec<&str> = all.iter().map(|(_, text)| &**text).collect();
+            (all[0].0, texts.join("”, “"))
+        });
+        joined.collect()
     }
 
     /// A surface of the model: papers print few of its numbers, and the table has them.
@@ -280,7 +292,7 @@ const MEANINGS: [(&str, usize); 5] = [
 ];
 
 /// The model, what the paper prints, what rows have in real time, the rows of the model that were fitted, and closed
-/// forms. What is of no row with a rule or a claim (tier E) beside others is grey.
+/// forms. Rows of tier E are grey.
 fn beside(
     (number, name): (usize, &str),
     form: Stroke,
@@ -347,8 +359,8 @@ fn note(entry: &Entry) -> String {
     format!("{}{bars}", entry.title)
 }
 
-/// The axis of the values in this unit. It begins at 0, unless all values are within a tenth of the largest. Values that differ by
-/// less than a thousandth are equal for the reader, too.
+/// The axis of the values in this unit. It begins at 0, unless all values are within a tenth of the largest. Those that
+/// differ by less than a thousandth are equal for the reader, too.
 fn value_axis(entry: &Entry, unit: &str, series: &[Series]) -> Axis {
     let values = || {
         series

@@ -344,7 +344,7 @@ impl Plan {
         self.runs.first().map_or(0, |run| run.seed)
     }
 
-    /// What identifies its value.
+    /// Key of its value.
     pub(super) fn key(&self, files: &Files) -> Result<Key, Failure> {
         let lab = self.runs.first().map_or("", |run| &run.lab);
         let runs = self.runs.iter();

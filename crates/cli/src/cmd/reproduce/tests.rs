@@ -12,6 +12,7 @@
 //! weak             rows that are fitted or circular, with the reason
 //! assumed          assumed and chosen values, halved and doubled, from `papers/assumed.csv`
 //! quick            the rows of the word `quick`
+//! seeds            rows whose result is another one with the seeds of `papers/second-seeds.csv`
 //! rows ENTRY ...   the rows of entries; similar rows for which the paper has nothing are one line
 //! ```
 //!
@@ -32,6 +33,8 @@ use std::fmt::Write as _;
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/results.csv");
 /// The output of `aerostat reproduce all --assumed -q -o csv`.
 const ASSUMED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/assumed.csv");
+/// The output of `aerostat reproduce all --seeds 11-20 -q -o csv`: no seed in common with the other file.
+const SECOND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/papers/second-seeds.csv");
 const PAGES: [&str; 3] = ["papers.md", "reproduce.md", "artifact.md"];
 const BEGIN: &str = "<!-- results: ";
 const END: &str = "<!-- end of results -->";
@@ -53,8 +56,8 @@ struct Kept {
     tier: String,
 }
 
-fn kept() -> BTreeMap<(String, String), Kept> {
-    let text = std::fs::read_to_string(KEPT).expect("papers/results.csv");
+fn kept(file: &str) -> BTreeMap<(String, String), Kept> {
+    let text = std::fs::read_to_string(file).expect("a file of results");
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows = reader.deserialize::<Kept>();
     let rows = rows.map(|row| row.expect("a row of results"));
@@ -72,7 +75,7 @@ impl Whole {
     fn new() -> Self {
         Self {
             catalogue: Catalogue::own(),
-            kept: kept(),
+            kept: kept(KEPT),
         }
     }
 
@@ -463,6 +466,35 @@ fn rows(results: &Results<'_>, names: &str) -> String {
     text
 }
 
+/// Both sets of seeds: counts of results, and the rows whose result differs.
+fn second_seeds() -> String {
+    let (first, second) = (kept(KEPT), kept(SECOND));
+    let count = |all: &BTreeMap<_, Kept>, result: &str| {
+        let mine = all.values().filter(|kept| kept.result == result);
+        mine.count().to_string()
+    };
+    let counts = [("1 on", &first), ("11 to 20", &second)].map(|(seeds, all)| {
+        let results = ["ok", "miss", "calibration", "shown"].map(|result| count(all, result));
+        [vec![seeds.to_owned()], results.to_vec()].concat()
+    });
+    let heads = ["seeds", "#ok", "#miss", "#calibration", "#shown"];
+    let shown = |kept: &Kept| {
+        let model = kept.model.map_or_else(String::new, number);
+        format!("{model} {}", kept.result)
+    };
+    let differ = first.iter().filter_map(|(key, kept)| {
+        let other = second.get(key).expect("a row of both files");
+        let line = || {
+            let name = format!("`{}`", kept.entry);
+            vec![name, kept.row.clone(), shown(kept), shown(other)]
+        };
+        (kept.result != other.result).then(line)
+    });
+    let rows = ["entry", "row", "seeds from 1 on", "seeds 11 to 20"];
+    let differ: Vec<Vec<String>> = differ.collect();
+    format!("{}\n{}", table(&heads, &counts), table(&rows, &differ))
+}
+
 /// The rows of `aerostat reproduce quick`.
 fn quick(results: &Results<'_>) -> String {
     let all: Vec<Entry> = results.entries.iter().copied().cloned().collect();
@@ -529,6 +561,7 @@ fn renewed(page: &str, results: &Results<'_>) -> String {
             "assumed" => assumed(&Catalogue::own().parameters),
             "rows" => rows(results, names),
             "quick" => quick(results),
+            "seeds" => second_seeds(),
             other => panic!("there is no table '{other}'"),
         };
         let _ = write!(text, "{BEGIN}{what} -->\n\n{made}\n{END}{after}");
@@ -583,7 +616,7 @@ fn the_kept_results_follow_from_the_catalogue_and_its_rules() {
     let mut whole = Whole::new();
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         write_kept(&whole.scores(), &whole.catalogue.files);
-        whole.kept = kept();
+        whole.kept = kept(KEPT);
     }
     let scores = whole.scores();
     assert_eq!(scores.len(), whole.kept.len(), "rows of papers/results.csv");

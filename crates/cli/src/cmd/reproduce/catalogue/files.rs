@@ -84,7 +84,7 @@ impl Files {
         }
     }
 
-    /// What a file has.
+    /// Contents of a file.
     pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {
         let text = self.0.get(name).map_or("", |text| text);
         super::yaml(name, text)
