@@ -26,6 +26,7 @@
 mod calls;
 mod connections;
 mod link;
+mod news;
 mod programs;
 
 pub use super::tcp::TcpOptions;
@@ -49,8 +50,9 @@ use aerostat_proto::tcp::Counters;
 use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::ipv4::{ICMP, Ipv4View, TCP, UDP};
 use link::LinkOutput;
+use news::News;
 use programs::Programs;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 /// How long to wait when a host that talks to itself has not finished.
@@ -216,7 +218,7 @@ pub struct Stack {
     /// Packets to be sent, with room for an Ethernet header in front.
     sent: VecDeque<Vec<u8>>,
     /// Programs that have work left once the network was served, or that have heard a reply.
-    again: BTreeSet<AppId>,
+    again: News<AppId>,
     /// The clock that everything here goes by.
     clock: Clock,
     output: VecDeque<StackOutput>,
@@ -246,7 +248,7 @@ impl Stack {
             udp: Udp::default(),
             pings: BTreeMap::new(),
             sent: VecDeque::new(),
-            again: BTreeSet::new(),
+            again: News::default(),
             clock: Clock::default(),
             output: VecDeque::new(),
             fragments: Fragments::default(),
@@ -516,8 +518,9 @@ impl Stack {
     }
 
     fn run_apps(&mut self, now: Instant) {
-        let mut news = self.tcp.take_woken();
-        news.append(&mut self.again);
+        self.tcp.take_woken(&mut self.again);
+        self.apps.take_due(&mut self.again, now);
+        let to_run = self.again.take();
         let mut offers = Vec::new();
         let mut net = Net {
             app: AppId(0),
@@ -529,7 +532,7 @@ impl Stack {
             sent: &mut self.sent,
             offers: &mut offers,
         };
-        for id in self.apps.to_run(news, now) {
+        for id in to_run {
             net.app = id;
             let ran = self.apps.change(id, |app| {
                 let was_over = app.is_over();

@@ -16,6 +16,7 @@ use crate::ip::packet;
 use crate::ip::random;
 use crate::ip::stack::StackConfig;
 use crate::ip::stack::calls::{Call, CallKind, Calls, Turn};
+use crate::ip::stack::news::News;
 use crate::ip::tcp::TcpOptions;
 use aerostat_proto::tcp::{
     Config, Counters, Event, Failure, Input, Output, Snapshot, State, Tcp, reset_for,
@@ -23,7 +24,7 @@ use aerostat_proto::tcp::{
 use aerostat_proto::{Deadlines, Duration, Instant, Machine};
 use aerostat_wire::ipv4::{CONGESTION_EXPERIENCED, Ipv4View, TCP};
 use aerostat_wire::tcp::{Flags, Segment, checksum_ok};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Limit of connections that one port serves at a time, including handshakes; each takes the memory of its buffers.
@@ -136,8 +137,8 @@ pub(in crate::ip) struct Connections {
     /// The programs of each port in the order in which they have opened it: the first one gets the connections.
     listening: BTreeMap<u16, Vec<Listening>>,
     deadlines: Deadlines<ConnectionId>,
-    touched: BTreeSet<ConnectionId>,
-    woken: BTreeSet<AppId>,
+    touched: News<ConnectionId>,
+    woken: News<AppId>,
     opened: u64,
     /// Calls of programs for the CPU; `None` if they take no time.
     calls: Option<Calls>,
@@ -161,8 +162,8 @@ impl Connections {
             ended: VecDeque::new(),
             listening: BTreeMap::new(),
             deadlines: Deadlines::default(),
-            touched: BTreeSet::new(),
-            woken: BTreeSet::new(),
+            touched: News::default(),
+            woken: News::default(),
             opened: 0,
             calls: None,
             counters: TcpCounters::default(),
@@ -245,7 +246,6 @@ impl Connections {
         }
         self.orphan_octets -= self.orphans.remove(&id).unwrap_or(0);
         self.deadlines.set(id, None);
-        self.touched.remove(&id);
     }
 
     /// Connects a program to a peer; `None` if these ports have a connection already. `nagle` is what the program would
@@ -435,12 +435,17 @@ impl Connections {
         self.add(ends, (app, nagle, mtu), Input::Listen, now)
     }
 
-    /// Takes the events of a connection, and wakes its program.
+    /// Takes the events of a connection, and wakes its program; segments are asked for later.
     fn look(&mut self, id: ConnectionId, before: Option<State>) {
+        self.touched.insert(id);
+        self.hear(id, before);
+    }
+
+    /// Takes the events of a connection, and wakes its program.
+    fn hear(&mut self, id: ConnectionId, before: Option<State>) {
         let Some(connection) = self.all.get_mut(&id) else {
             return;
         };
-        self.touched.insert(id);
         let mut news = before.is_some_and(|before| before != connection.tcp.state());
         while let Some(event) = connection.tcp.poll_event() {
             news = true;
@@ -480,9 +485,8 @@ impl Connections {
 
     /// Takes the segments of all connections that have changed.
     pub(super) fn segments(&mut self, packets: &mut VecDeque<Vec<u8>>, now: Instant) {
-        for id in std::mem::take(&mut self.touched) {
-            self.look(id, None);
-            self.touched.remove(&id);
+        for id in self.touched.take() {
+            self.hear(id, None);
             let Some(connection) = self.all.get_mut(&id) else {
                 continue;
             };
@@ -510,9 +514,9 @@ impl Connections {
         }
     }
 
-    /// The programs that have news.
-    pub(super) fn take_woken(&mut self) -> BTreeSet<AppId> {
-        std::mem::take(&mut self.woken)
+    /// Adds the programs that have news.
+    pub(super) fn take_woken(&mut self, into: &mut News<AppId>) {
+        into.extend(self.woken.take());
     }
 
     /// True if no segment and no news wait.
@@ -529,7 +533,7 @@ impl Connections {
 pub(in crate::ip) struct Socket<'a> {
     id: ConnectionId,
     tcp: &'a mut Tcp,
-    touched: &'a mut BTreeSet<ConnectionId>,
+    touched: &'a mut News<ConnectionId>,
     turn: &'a mut Turn,
     calls: Option<&'a mut Calls>,
     /// Why it has failed, if it has.

@@ -4,6 +4,7 @@
 
 use crate::ip::apps::{App, AppId, AppResult};
 use crate::ip::icmp::Echo;
+use crate::ip::stack::news::News;
 use aerostat_proto::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -65,11 +66,10 @@ impl Programs {
         }
     }
 
-    /// The programs that have to run: those with news, and those that are due.
-    pub(super) fn to_run(&self, mut news: BTreeSet<AppId>, now: Instant) -> BTreeSet<AppId> {
+    /// Adds the programs that are due.
+    pub(super) fn take_due(&self, into: &mut News<AppId>, now: Instant) {
         let due = self.order.iter().take_while(|(due, _)| *due <= now);
-        news.extend(due.map(|(_, id)| *id));
-        news
+        into.extend(due.map(|(_, id)| *id));
     }
 
     /// When the next program is due.
