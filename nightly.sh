@@ -120,6 +120,7 @@ if wanted tests; then
     # Tests that take more seeds, or more cases, if these variables say so.
     AEROSTAT_SEEDS=$seeds AEROSTAT_SEED=$from AEROSTAT_CASES=$((seeds * 50)) PROPTEST_CASES=$((seeds * 200)) \
         AEROSTAT_TRAINS=$((seeds * 500)) AEROSTAT_DRAWS=$seeds AEROSTAT_OVERLOADS=$((seeds * 25)) \
+        AEROSTAT_CALL_SCHEDULES=$((seeds * 500)) \
         attempt tests cargo test -q --release --workspace --exclude aerostat-cli --exclude aerostat-live
     # Each time one schedule that nobody has tried.
     for n in $(seq "$seeds"); do

@@ -111,8 +111,9 @@ pub enum Input<'a> {
     Request(uni::Request),
     /// Sets the version. If it differs from the current one, all calls end and the link is established again.
     Version(uni::Version),
-    /// Sets the side of the interface, with the same consequences.
-    Side(uni::Side),
+    /// Sets the side of the interface, with the same consequences, and the location of its causes
+    /// ([`uni::Params::location`]).
+    Side(uni::Side, u8),
 }
 
 /// Outputs of [`Interface`].
@@ -375,6 +376,11 @@ impl Interface {
         self.start_over(trace, now, |params| params.uni.side = side);
     }
 
+    fn set_location(&mut self, location: u8) {
+        self.params.uni.location = location;
+        self.uni.set_location(location);
+    }
+
     /// Ends all calls and restarts with other parameters.
     fn start_over(&mut self, why: Trace, now: Instant, change: impl FnOnce(&mut Params)) {
         let started = self.started;
@@ -424,8 +430,9 @@ impl Machine for Interface {
                 self.set_version(version, now);
                 Ok(())
             }
-            Input::Side(side) => {
+            Input::Side(side, location) => {
                 self.set_side(side, now);
+                self.set_location(location);
                 Ok(())
             }
         };

@@ -68,9 +68,9 @@ impl<N: Node, M> Plant<N, M> {
         self.trains.note_ends(wanted);
     }
     /// Takes the PDUs that were noted, with the lines on which they are.
-    pub fn take_ended(&mut self) -> Vec<(LineId, Ended)> {
+    pub fn take_ended(&mut self) -> impl Iterator<Item = (LineId, Ended)> + use<N, M> {
         let ended = self.trains.take_ended().into_iter();
-        ended.map(|ended| (LineId(ended.line), ended)).collect()
+        ended.map(|ended| (LineId(ended.line), ended))
     }
 
     /// Calls `see` for every packet that is still in queues, on lines or in the memory of hosts: SDUs, frames or

@@ -171,7 +171,7 @@ crate::rows! {
     }
 
     /// One row for each call of a switch.
-    pub struct Call: "call.calls" for (call: CallInfo, name: &str, out: String) {
+    pub struct Call: "call.calls" for (call: CallInfo, name: &str, out: String, tried: String) {
         /// Number of the call (switches).
         pub call: u64 = call.id.0,
         /// Port of the caller (switches).
@@ -194,6 +194,8 @@ crate::rows! {
         pub multipoint: bool = call.multipoint,
         /// `yes` if the called party has answered (switches).
         pub accepted: bool = call.accepted,
+        /// Neighbours at the ports by which the call was tried in vain, each with the cause (switches).
+        pub tried: Option<String> = (!tried.is_empty()).then_some(tried),
     }
 
     /// One row for each cause with which calls ended at a port of a switch.

@@ -5,6 +5,7 @@ use aerostat_proto::uni::{ConnectInfo, Fallback, SetupInfo, Version};
 use aerostat_proto::{Cause, Trace};
 use aerostat_wire::Qos;
 
+use super::crankback::Obstacle;
 use super::port::{Port, Reservation};
 use super::{LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 
@@ -19,7 +20,7 @@ impl<R: RouteSelect> Switch<R> {
         info: SetupInfo,
         from: PortNo,
         to: PortNo,
-    ) -> Result<SetupInfo, Cause> {
+    ) -> Result<SetupInfo, Obstacle> {
         // If the caller cannot be told which offer was taken, only the first offer counts.
         let offered = match info.fallback() {
             Some(_) if self.speaks_40(from) => info,
@@ -29,7 +30,7 @@ impl<R: RouteSelect> Switch<R> {
             return Ok(offered);
         }
         let other = match offered.fallback() {
-            None => return Err(Cause::RATE_UNAVAILABLE),
+            None => return Err(self.no_rate(offered.qos, to)),
             Some(Fallback::Alternative(traffic)) => offered.with_traffic(&traffic).settled(),
             Some(Fallback::Minimum(_)) => {
                 let (forward, backward) = self.room(from, to);
@@ -37,7 +38,7 @@ impl<R: RouteSelect> Switch<R> {
             }
         };
         if !self.has_room(other.qos, from, to) {
-            return Err(Cause::RATE_UNAVAILABLE);
+            return Err(self.no_rate(other.qos, to));
         }
         let text = format!(
             "call to {} gets {} instead of {}",
@@ -45,6 +46,14 @@ impl<R: RouteSelect> Switch<R> {
         );
         self.trace(Trace::detail("switch.call.fitted", text).with("port", from));
         Ok(other)
+    }
+
+    /// The obstacle for an offer without rates: at the port where it would go out, or where it came in.
+    fn no_rate(&self, qos: Qos, to: PortNo) -> Obstacle {
+        let out = self.port(to).map(Port::free_for_calls);
+        let here = out.is_none_or(|free| !free.covers(Reservation::of(qos)));
+        let (reason, at) = (Cause::RATE_UNAVAILABLE.into(), here.then_some(to));
+        Obstacle { reason, at }
     }
 
     pub(super) fn speaks_40(&self, port: PortNo) -> bool {
@@ -87,7 +96,16 @@ impl<R: RouteSelect> Switch<R> {
     /// Replaces the reservation of a leg by what `qos` needs, as seen from the switch at the leg's port. If that is not
     /// possible, the leg keeps its reservation.
     pub(super) fn reserve_leg(&mut self, key: LegKey, qos: Qos) -> Result<(), Cause> {
-        let wanted = Reservation::of(qos);
+        self.reserve(key, Reservation::of(qos))
+    }
+
+    /// A leg gives up its reservation.
+    pub(super) fn reserve_nothing(&mut self, key: LegKey) {
+        // Nothing is always possible.
+        let _ = self.reserve(key, Reservation::default());
+    }
+
+    fn reserve(&mut self, key: LegKey, wanted: Reservation) -> Result<(), Cause> {
         let Some(leg) = self.legs.get_mut(&key) else {
             return Err(Cause::TEMPORARY);
         };

@@ -5,6 +5,7 @@ use aerostat_proto::{Cause, Instant, PartyId, Trace};
 use aerostat_wire::q2931::Element;
 use aerostat_wire::{AtmAddress, Vc};
 
+use super::crankback::{Obstacle, Tries};
 use super::held::{Next, What};
 use super::{Branch, Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 
@@ -122,8 +123,8 @@ impl<R: RouteSelect> Switch<R> {
             port.screen(&mut info)
         });
         match done {
-            Ok(()) => self.find_way(key, info, party, true, now),
-            Err(cause) => self.refuse(key, &info.called, cause, now),
+            Ok(()) => self.find_way(key, Tries::new(info, now), party, true, now),
+            Err(cause) => self.refuse(key, &info.called, cause.into(), now),
         }
     }
 
@@ -131,19 +132,21 @@ impl<R: RouteSelect> Switch<R> {
     pub(super) fn find_way(
         &mut self,
         root: LegKey,
-        info: SetupInfo,
+        tries: Tries,
         party: Option<PartyId>,
         new: bool,
         now: Instant,
     ) {
-        let called = info.called;
-        let done = match self.route(&info, root.port) {
-            Ok(Next::Port(to)) => self.start_call(root, to, info, party, now),
-            Ok(Next::Wait) => self.put_aside(root, What::Call(party), info),
-            Err(cause) => Err(cause),
+        let called = tries.offer.called;
+        let done = match self.route(&tries, root.port) {
+            Ok(Next::Port(to)) => self.start_call(root, to, tries, party, now),
+            Ok(Next::Wait) => self
+                .put_aside(root, What::Call(party), tries.offer)
+                .map_err(Obstacle::from),
+            Err(obstacle) => Err(obstacle),
         };
         match done {
-            Err(cause) => self.refuse(root, &called, cause, now),
+            Err(obstacle) => self.refuse(root, &called, obstacle, now),
             Ok(()) if new => {
                 let (call, vc) = (root.call, self.legs.get(&root).and_then(|leg| leg.vc));
                 // The interface refuses this if the caller has just given up.
@@ -153,29 +156,35 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    pub(super) fn refuse(&mut self, root: LegKey, called: &AtmAddress, cause: Cause, now: Instant) {
+    pub(super) fn refuse(
+        &mut self,
+        root: LegKey,
+        called: &AtmAddress,
+        obstacle: Obstacle,
+        now: Instant,
+    ) {
         self.counters.refused += 1;
-        let text = format!("call to {called} refused: {cause}");
+        let reason = self.reason_towards(root.port, obstacle);
+        let text = format!("call to {called} refused: {reason}");
         self.trace(Trace::detail("switch.call.refused", text).with("port", root.port));
-        self.release_leg(root, cause.into(), now);
+        self.release_leg(root, reason, None, now);
     }
 
     fn start_call(
         &mut self,
         root: LegKey,
         to: PortNo,
-        info: SetupInfo,
+        mut tries: Tries,
         party: Option<PartyId>,
         now: Instant,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), Obstacle> {
         let id = SwitchCallId(self.next_call);
         self.next_call += 1;
-        self.hand_on(root, to, &info.elements, now)?;
-        let negotiable = info.fallback().is_some() && self.speaks_40(root.port);
-        let info = self.fit(info, root.port, to)?;
-        // Traffic of the caller arrives at this port.
-        self.reserve_leg(root, info.qos.reversed())?;
-        let branch = self.set_up(id, to, &info, now)?;
+        let negotiable = tries.offer.fallback().is_some() && self.speaks_40(root.port);
+        let (branch, info) = self.go_out((id, root), to, &mut tries, now)?;
+        if branch.port != to {
+            self.tell_moved(&info.called, to, branch.port);
+        }
         let mut call = Call {
             root,
             info,
@@ -184,6 +193,8 @@ impl<R: RouteSelect> Switch<R> {
             open: false,
             branches: [(branch, Branch::default())].into(),
             parties: Default::default(),
+            tries: Some(tries),
+            joining: Default::default(),
         };
         if let Some(party) = party {
             call.first_party(branch, party);

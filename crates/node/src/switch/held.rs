@@ -14,6 +14,7 @@ use aerostat_proto::uni::SetupInfo;
 use aerostat_proto::{Cause, Instant, PartyId};
 use aerostat_wire::AtmAddress;
 
+use super::crankback::{Obstacle, Tries};
 use super::port::{Port, Reservation};
 use super::{LegKey, Output, PortKind, PortNo, RouteSelect, Switch, Way};
 use crate::inspect::words::WayState;
@@ -59,11 +60,15 @@ impl<R: RouteSelect> Switch<R> {
         Ok(&ways[..end])
     }
 
-    /// The next step of an offer that came in at `from`.
-    pub(super) fn route(&self, info: &SetupInfo, from: PortNo) -> Result<Next, Cause> {
+    /// The next step of an offer that came in at `from`, by a way that it has not tried.
+    pub(super) fn route(&self, tries: &Tries, from: PortNo) -> Result<Next, Obstacle> {
+        let info = &tries.offer;
         let all = self.routes.select(&info.called)?;
         let shortest = self.shortest(&info.called)?;
-        let known = |way: &Way| self.port(way.port).map(|port| (way.port, port));
+        let known = |way: &Way| {
+            let port = self.port(way.port).filter(|_| !tries.has_tried(way.port));
+            port.map(|port| (way.port, port))
+        };
         // A call that would return to where it came from has no route there, either.
         let onwards = |(number, port): &(PortNo, &Port)| {
             *number != from || port.config.kind == PortKind::Host
@@ -82,12 +87,12 @@ impl<R: RouteSelect> Switch<R> {
             return Ok(Next::Port(number));
         }
         let mut others = all.iter().filter_map(known).filter(onwards).peekable();
-        let Some((_, first)) = others.peek() else {
-            return Err(Cause::NO_ROUTE);
+        let Some((number, first)) = others.peek() else {
+            return Err(Cause::NO_ROUTE.into());
         };
         let lost = match first.config.kind {
-            PortKind::Host => Cause::OUT_OF_ORDER,
-            PortKind::Trunk => Cause::NETWORK_OUT_OF_ORDER,
+            PortKind::Host => Obstacle::at(*number, Cause::OUT_OF_ORDER),
+            PortKind::Trunk => Obstacle::at(*number, Cause::NETWORK_OUT_OF_ORDER),
         };
         if others.any(|(_, port)| port.awaited.is_some()) {
             Ok(Next::Wait)
@@ -125,7 +130,7 @@ impl<R: RouteSelect> Switch<R> {
             match what {
                 What::Call(party) => {
                     self.answered(root.port);
-                    self.find_way(root, info, party, false, now);
+                    self.find_way(root, Tries::new(info, now), party, false, now);
                 }
                 What::Party(party) => self.party_again(root, party, info, now),
             }
@@ -152,7 +157,7 @@ impl<R: RouteSelect> Switch<R> {
         for held in core::mem::take(&mut self.held) {
             if let What::Call(_) = held.what {
                 self.answered(held.root.port);
-                let cause = Cause::NETWORK_OUT_OF_ORDER;
+                let cause = Cause::NETWORK_OUT_OF_ORDER.into();
                 self.refuse(held.root, &held.info.called, cause, now);
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use aerostat_proto::{Cause, PartyId, uni};
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
+use super::crankback::Failed;
 use super::port::Reservation;
 use super::{LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 use aerostat_proto::interface::Phase;
@@ -45,6 +46,8 @@ pub struct CallInfo {
     pub multipoint: bool,
     /// True if the caller has been answered.
     pub accepted: bool,
+    /// Ways that the call was tried by in vain, in order.
+    pub failed: Vec<Failed>,
 }
 
 /// One port.
@@ -110,6 +113,10 @@ impl<R: RouteSelect> Switch<R> {
             qos: call.info.qos,
             multipoint: call.info.multipoint,
             accepted: call.accepted,
+            failed: match &call.tries {
+                Some(tries) => tries.failed.clone(),
+                None => Vec::new(),
+            },
         })
     }
     /// All ports. Connections of the data plane are at [`crate::atm::fabric::Fabric::connections`].

@@ -4,13 +4,11 @@ use aerostat_proto::uni::{Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
 use aerostat_wire::{TrafficParams, Vc};
 
+use super::crankback::Obstacle;
 use super::port::{Port, Reservation};
 use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 use crate::atm::fabric::{FabricOp, PortVc};
 use aerostat_proto::interface::{self, Phase};
-
-/// Location of causes that the switch itself generates: private network serving the local user.
-pub(super) const LOCATION: u8 = 1;
 
 impl<R: RouteSelect> Switch<R> {
     /// Passes a request to the interface of a leg.
@@ -148,13 +146,21 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Removes a leg from its call and releases it. Its resources are freed when the half-call has ended.
-    pub(super) fn release_leg(&mut self, key: LegKey, cause: Reason, now: Instant) {
+    /// Removes a leg from its call and releases it; a cause of this switch is `at` a port. Its resources are freed when
+    /// the half-call has ended.
+    pub(super) fn release_leg(
+        &mut self,
+        key: LegKey,
+        reason: Reason,
+        at: Option<PortNo>,
+        now: Instant,
+    ) {
         let Some(leg) = self.legs.get_mut(&key) else {
             return;
         };
         leg.call = None;
-        let (call, cause) = (key.call, cause.located(LOCATION));
+        let cause = self.reason_towards(key.port, Obstacle { reason, at });
+        let call = key.call;
         // The interface refuses this if it is about to report the end of the half-call anyway.
         let _ = self.ask(key.port, Request::Release { call, cause }, now);
     }
@@ -258,8 +264,13 @@ impl<R: RouteSelect> Switch<R> {
         let text = format!("call to {} ended: {cause}", call.info.called);
         self.trace(Trace::detail("switch.call.end", text).with("call", id.0));
         let legs = call.branches.keys().chain([&call.root]);
+        let first = call.branches.keys().next().map(|branch| branch.port);
         for key in legs.filter(|key| Some(**key) != gone) {
-            self.release_leg(*key, cause.clone(), now);
+            let at = match *key == call.root {
+                true => first,
+                false => Some(call.root.port),
+            };
+            self.release_leg(*key, cause.clone(), at, now);
         }
         if let Some(leg) = gone.and_then(|gone| self.legs.get_mut(&gone)) {
             leg.call = None;

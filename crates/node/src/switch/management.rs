@@ -168,7 +168,8 @@ impl<R: RouteSelect> Switch<R> {
             port.config.interface.uni.side = side;
         }
         self.await_signalling(number, now);
-        for input in [interface::Input::Side(side), interface::Input::Start] {
+        let side = interface::Input::Side(side, kind.location());
+        for input in [side, interface::Input::Start] {
             self.tell(number, input, now);
         }
     }

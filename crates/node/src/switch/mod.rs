@@ -58,7 +58,10 @@
 //! **Permanent connections** (`permanent.rs`), of channels or of whole paths, are set up by management. They share
 //! labels and bandwidth with calls. The owner of the switch sets them up again after a restart.
 //!
-//! **Not implemented.** Crankback, virtual paths by signalling.
+//! **Crankback** (`crankback.rs`). A call that is refused further on for lack of room takes another of the shortest
+//! ways.
+//!
+//! **Not implemented.** Longer ways for calls, virtual paths by signalling.
 //!
 //! **Calling numbers** are forwarded with the result of the port's check: *user provided, verified and passed*, or
 //! *network provided* if the caller gave no number. The number of a call from a trunk was screened by the caller's
@@ -69,6 +72,7 @@
 
 mod admission;
 mod calls;
+pub mod crankback;
 mod held;
 mod inspect;
 mod legs;
@@ -103,6 +107,7 @@ pub use port::{PortConfig, PortKind, PortParams, PortRanges, guaranteed};
 pub use queues::{CallQueues, ConnectionQueue, ConnectionRanges, QueueParams, QueueRanges};
 pub use route::{RouteSelect, StaticRoutes, Way};
 
+use crankback::Tries;
 use port::{Port, Reservation};
 
 /// Number of a port of one switch, from 0; the fabric uses the same number.
@@ -171,6 +176,10 @@ struct Call {
     branches: BTreeMap<LegKey, Branch>,
     /// Parties by the root's id; empty if the call is not point-to-multipoint.
     parties: BTreeMap<PartyId, PartyLeg>,
+    /// Its offer, until it is answered; afterwards only of a call that was moved.
+    tries: Option<Tries>,
+    /// Offers of leaves that are not answered, by the root's id.
+    joining: BTreeMap<PartyId, Tries>,
 }
 
 /// Inputs of a [`Switch`].
@@ -220,6 +229,8 @@ pub struct Counters {
     pub connected: u64,
     /// Calls refused here, for any cause.
     pub refused: u64,
+    /// Calls and leaves that took another way, once each time ([`crankback`]).
+    pub moved: u64,
     /// Leaves refused here, for any cause.
     pub parties_refused: u64,
     /// NOTIFY messages forwarded; each leg that gets a message counts.

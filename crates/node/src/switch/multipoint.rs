@@ -10,9 +10,9 @@ use aerostat_proto::{Cause, Instant, PartyId};
 use aerostat_wire::q2931::Element;
 
 use super::calls::Role;
+use super::crankback::{Failed, Obstacle, Tries};
 use super::held::{Next, What};
-use super::legs::LOCATION;
-use super::{Branch, Call, LegKey, PartyLeg, PortKind, RouteSelect, Switch, SwitchCallId};
+use super::{Branch, Call, LegKey, PartyLeg, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 
 /// Endpoint references on a branch lie in 0..=32767; 0 is the party of its SETUP.
 const MAX_PARTY: u16 = 0x7fff;
@@ -34,10 +34,33 @@ impl Call {
     /// The root is answered with CONNECT, which adds the first party of this branch.
     pub(super) fn accept(&mut self, branch: LegKey) {
         self.accepted = true;
+        self.tries = self.tries.take().filter(|tries| !tries.failed.is_empty());
         for party in self.parties.values_mut() {
             party.active |= party.branch == branch;
         }
     }
+}
+
+impl Call {
+    /// Removes a party by the root's id.
+    fn forget(&mut self, root_id: PartyId) -> Option<Gone> {
+        let active = self.parties.remove(&root_id)?.active;
+        let tries = self.joining.remove(&root_id);
+        Some(Gone {
+            root_id,
+            active,
+            tries,
+        })
+    }
+}
+
+/// A party that was removed.
+struct Gone {
+    root_id: PartyId,
+    /// The root has been told that it was added.
+    active: bool,
+    /// Its offer, if it was not answered.
+    tries: Option<Tries>,
 }
 
 impl Branch {
@@ -67,7 +90,8 @@ impl<R: RouteSelect> Switch<R> {
         let screened = self.port(key.port).ok_or(Cause::TEMPORARY);
         let done = screened
             .and_then(|port| port.screen(&mut info))
-            .and_then(|()| self.add_party(id, root_id, info, now));
+            .map_err(Obstacle::from)
+            .and_then(|()| self.add_party(id, root_id, Tries::new(info, now), now));
         self.party_answered(key, root_id, done, now);
     }
 
@@ -80,7 +104,7 @@ impl<R: RouteSelect> Switch<R> {
         now: Instant,
     ) {
         if let Some((id, Role::Root)) = self.role(key) {
-            let done = self.add_party(id, root_id, info, now);
+            let done = self.add_party(id, root_id, Tries::new(info, now), now);
             self.party_answered(key, root_id, done, now);
         }
     }
@@ -89,15 +113,15 @@ impl<R: RouteSelect> Switch<R> {
         &mut self,
         key: LegKey,
         root_id: PartyId,
-        done: Result<(), Cause>,
+        done: Result<(), Obstacle>,
         now: Instant,
     ) {
-        if let Err(cause) = done {
+        if let Err(obstacle) = done {
             self.counters.parties_refused += 1;
             let request = Request::RejectParty {
                 call: key.call,
                 party: root_id,
-                cause: Reason::from(cause).located(LOCATION),
+                cause: self.reason_towards(key.port, obstacle),
             };
             // The interface refuses this if the root has just dropped the party.
             let _ = self.ask(key.port, request, now);
@@ -108,28 +132,70 @@ impl<R: RouteSelect> Switch<R> {
         &mut self,
         id: SwitchCallId,
         root_id: PartyId,
-        mut info: SetupInfo,
+        mut tries: Tries,
+        now: Instant,
+    ) -> Result<(), Obstacle> {
+        let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
+        tries.offer.multipoint = true;
+        tries.offer.qos = call.info.qos;
+        let root = call.root;
+        loop {
+            let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
+            let shared = self.shared_branch(call, &tries);
+            let to = match shared.map_or_else(
+                || self.route(&tries, root.port),
+                |branch| Ok(Next::Port(branch.port)),
+            )? {
+                Next::Port(to) => to,
+                Next::Wait => {
+                    let what = What::Party(root_id);
+                    return Ok(self.put_aside(root, what, tries.offer)?);
+                }
+            };
+            let done = self.hand_on(root, to, &tries.offer.elements, now);
+            let done = done.and_then(|()| match shared {
+                Some(branch) => self.add_to_branch(id, root_id, branch, &tries.offer, now),
+                None => self.add_branch(id, root_id, to, &tries.offer, now),
+            });
+            let Err(cause) = done else { break };
+            let failed = Failed {
+                port: to,
+                reason: cause.into(),
+            };
+            if self.next_way(root, &mut tries, failed, now).is_none() {
+                return Err(Obstacle::at(to, cause));
+            }
+        }
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.joining.insert(root_id, tries);
+        }
+        Ok(())
+    }
+
+    /// A party gets a branch of its own.
+    fn add_branch(
+        &mut self,
+        id: SwitchCallId,
+        root_id: PartyId,
+        to: PortNo,
+        info: &SetupInfo,
         now: Instant,
     ) -> Result<(), Cause> {
-        let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
-        info.multipoint = true;
-        info.qos = call.info.qos;
-        let root = call.root;
-        let shared = self.shared_branch(call, &info);
-        let to = match shared.map_or_else(
-            || self.route(&info, root.port),
-            |branch| Ok(Next::Port(branch.port)),
-        )? {
-            Next::Port(to) => to,
-            Next::Wait => return self.put_aside(root, What::Party(root_id), info),
-        };
-        self.hand_on(root, to, &info.elements, now)?;
-        let Some(branch) = shared else {
-            let branch = self.set_up(id, to, &info, now)?;
-            let call = self.calls.get_mut(&id).ok_or(Cause::TEMPORARY)?;
-            call.first_party(branch, root_id);
-            return Ok(());
-        };
+        let branch = self.set_up(id, to, info, now)?;
+        let call = self.calls.get_mut(&id).ok_or(Cause::TEMPORARY)?;
+        call.first_party(branch, root_id);
+        Ok(())
+    }
+
+    /// A party shares a branch with others.
+    fn add_to_branch(
+        &mut self,
+        id: SwitchCallId,
+        root_id: PartyId,
+        branch: LegKey,
+        info: &SetupInfo,
+        now: Instant,
+    ) -> Result<(), Cause> {
         let call = self.calls.get_mut(&id).ok_or(Cause::TEMPORARY)?;
         let leg = call.branches.get_mut(&branch).ok_or(Cause::TEMPORARY)?;
         let party = leg.new_party().ok_or(Cause::RESOURCES)?;
@@ -140,6 +206,7 @@ impl<R: RouteSelect> Switch<R> {
             active: false,
         };
         call.parties.insert(root_id, place);
+        let info = info.clone();
         if !leg.connected {
             leg.waiting.push_back((party, info));
             return Ok(());
@@ -157,31 +224,26 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     /// A branch of a call that can take a new party: it leads to another switch, by one of the shortest ways.
-    fn shared_branch(&self, call: &Call, info: &SetupInfo) -> Option<LegKey> {
-        let ways = self.shortest(&info.called).ok()?;
+    fn shared_branch(&self, call: &Call, tries: &Tries) -> Option<LegKey> {
+        let ways = self.shortest(&tries.offer.called).ok()?;
+        let ways = || ways.iter().filter(|way| !tries.has_tried(way.port));
         let trunk = |port| {
             let port = self.port(port);
             port.is_some_and(|port| port.config.kind == PortKind::Trunk)
         };
         let mut branches = call.branches.keys();
         branches
-            .find(|key| trunk(key.port) && ways.iter().any(|way| way.port == key.port))
+            .find(|key| trunk(key.port) && ways().any(|way| way.port == key.port))
             .copied()
     }
 
-    /// Removes a party of a branch from the call; returns its root's id, and true if it was active.
-    fn forget_party(
-        &mut self,
-        id: SwitchCallId,
-        key: LegKey,
-        party: PartyId,
-    ) -> Option<(PartyId, bool)> {
+    /// Removes a party of a branch from the call; returns what the root knows of it.
+    fn forget_party(&mut self, id: SwitchCallId, key: LegKey, party: PartyId) -> Option<Gone> {
         let call = self.calls.get_mut(&id)?;
         let branch = call.branches.get_mut(&key)?;
         branch.waiting.retain(|(waiting, _)| *waiting != party);
         let root_id = branch.parties.remove(&party)?;
-        let place = call.parties.remove(&root_id)?;
-        Some((root_id, place.active))
+        call.forget(root_id)
     }
 
     /// A further branch was accepted: its first party is active, and the parties that waited can be added.
@@ -232,6 +294,7 @@ impl<R: RouteSelect> Switch<R> {
         if let Some(place) = call.parties.get_mut(&root_id) {
             place.active = true;
         }
+        call.joining.remove(&root_id);
         let root = call.root;
         let request = Request::AcceptParty {
             call: root.call,
@@ -303,6 +366,7 @@ impl<R: RouteSelect> Switch<R> {
             let root = call.root;
             return self.forget_held(root, Some(root_id));
         };
+        let root = call.root.port;
         let waiting = call
             .branches
             .get(&branch)
@@ -319,7 +383,7 @@ impl<R: RouteSelect> Switch<R> {
             let request = Request::DropParty {
                 call: branch.call,
                 party,
-                cause: cause.located(LOCATION),
+                cause: cause.located(self.location(branch.port, Some(root))),
             };
             // The interface refuses this if the party has ended already; an indication follows.
             let _ = self.ask(branch.port, request, now);
@@ -335,10 +399,10 @@ impl<R: RouteSelect> Switch<R> {
         cause: Reason,
         now: Instant,
     ) {
-        let Some((root_id, active)) = self.forget_party(id, key, party) else {
+        let Some(gone) = self.forget_party(id, key, party) else {
             return;
         };
-        self.tell_gone(id, root_id, active, cause.clone(), now);
+        self.move_or_end(id, key, gone, cause.clone(), now);
         // The interface releases a half-call with its last party. A party that only waited may leave the half-call
         // without parties.
         let empty = self
@@ -363,19 +427,49 @@ impl<R: RouteSelect> Switch<R> {
         let request = Request::DropParty {
             call: key.call,
             party,
-            cause: Reason::from(cause).located(LOCATION),
+            cause: Reason::from(cause).located(self.location(key.port, None)),
         };
         // The interface refuses this if the party has ended already. The last party takes the branch with it.
         let _ = self.ask(key.port, request, now);
         self.lose_party(id, key, party, cause.into(), now);
     }
 
+    /// A party behind the branch `key` has ended. If it was not answered, it may take the next way.
+    fn move_or_end(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        gone: Gone,
+        mut reason: Reason,
+        now: Instant,
+    ) {
+        let Gone {
+            root_id,
+            active,
+            tries,
+        } = gone;
+        let root = self.calls.get(&id).map(|call| call.root);
+        if let (Some(mut tries), Some(root)) = (tries, root) {
+            let called = tries.offer.called;
+            let failed = Failed {
+                port: key.port,
+                reason: reason.clone(),
+            };
+            if let Some(to) = self.next_way(root, &mut tries, failed, now) {
+                match self.add_party(id, root_id, tries, now) {
+                    Ok(()) => return self.tell_moved(&called, key.port, to),
+                    Err(obstacle) => reason = self.reason_towards(root.port, obstacle),
+                }
+            }
+        }
+        self.tell_gone(id, (root_id, active), (key.port, reason), now);
+    }
+
     fn tell_gone(
         &mut self,
         id: SwitchCallId,
-        root_id: PartyId,
-        active: bool,
-        cause: Reason,
+        (root_id, active): (PartyId, bool),
+        (at, cause): (PortNo, Reason),
         now: Instant,
     ) {
         let Some(call) = self.calls.get(&id) else {
@@ -387,7 +481,7 @@ impl<R: RouteSelect> Switch<R> {
             return;
         }
         let (call, party) = (root.call, root_id);
-        let cause = cause.located(LOCATION);
+        let cause = cause.located(self.location(root.port, Some(at)));
         let request = if active {
             Request::DropParty { call, party, cause }
         } else {
@@ -405,7 +499,7 @@ impl<R: RouteSelect> Switch<R> {
         call.branches.remove(&key);
         let root = call.root;
         self.part_branch(root, key);
-        self.release_leg(key, cause, now);
+        self.release_leg(key, cause, Some(root.port), now);
     }
 
     /// A branch cannot be used: it is released, and the root is told.
@@ -416,7 +510,8 @@ impl<R: RouteSelect> Switch<R> {
         cause: Reason,
         now: Instant,
     ) {
-        self.release_leg(key, cause.clone(), now);
+        let root = self.calls.get(&id).map(|call| call.root.port);
+        self.release_leg(key, cause.clone(), root, now);
         self.branch_gone(id, key, cause, now);
     }
 
@@ -428,10 +523,14 @@ impl<R: RouteSelect> Switch<R> {
         cause: Reason,
         now: Instant,
     ) {
+        let cause = match self.move_call(id, key, cause, now) {
+            Ok(()) => return,
+            Err(cause) => cause,
+        };
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };
-        if call.branches.len() <= 1 || !call.accepted {
+        if !call.accepted || call.parties.is_empty() {
             self.end_call(id, cause, Some(key), now);
             return;
         }
@@ -439,15 +538,11 @@ impl<R: RouteSelect> Switch<R> {
         let Some(branch) = call.branches.remove(&key) else {
             return;
         };
-        let mut gone = Vec::new();
-        for root_id in branch.parties.into_values() {
-            if let Some(place) = call.parties.remove(&root_id) {
-                gone.push((root_id, place.active));
-            }
-        }
+        let parties = branch.parties.into_values();
+        let gone: Vec<Gone> = parties.filter_map(|root_id| call.forget(root_id)).collect();
         self.part_branch(root, key);
-        for (root_id, active) in gone {
-            self.tell_gone(id, root_id, active, cause.clone(), now);
+        for gone in gone {
+            self.move_or_end(id, key, gone, cause.clone(), now);
         }
     }
 }

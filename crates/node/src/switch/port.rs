@@ -4,7 +4,7 @@ use aerostat_wire::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use aerostat_proto::ilmi::{self, Channel};
-use aerostat_proto::uni::{CallId, SetupInfo, Side};
+use aerostat_proto::uni::{CallId, SetupInfo, Side, location};
 use aerostat_proto::{Cause, Duration, Instant, Machine};
 use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
@@ -20,6 +20,16 @@ pub enum PortKind {
     Host,
     /// Another switch: calls are not sent back to it, leaves are added with ADD PARTY.
     Trunk,
+}
+
+impl PortKind {
+    /// Location of causes of the port's own signalling.
+    pub(super) const fn location(self) -> u8 {
+        match self {
+            Self::Host => location::LOCAL,
+            Self::Trunk => location::TRANSIT,
+        }
+    }
 }
 
 /// Configuration of a port.
@@ -234,6 +244,7 @@ impl Port {
 
     pub(super) fn new(mut config: PortConfig) -> Self {
         config.interface.uni.passes_along = true;
+        config.interface.uni.location = config.kind.location();
         let tunnels = config.paths.iter();
         let tunnels = tunnels.map(|path| (path.vpi, (path.pcr, Reservation::default())));
         let rate = config.paths.iter().map(|path| u64::from(path.pcr)).sum();

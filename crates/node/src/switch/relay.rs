@@ -5,7 +5,6 @@ use aerostat_proto::{Cause, Instant, PartyId};
 use aerostat_wire::q2931::{Action, Element};
 
 use super::calls::Role;
-use super::legs::LOCATION;
 use super::{Call, LegKey, PortNo, RouteSelect, Switch};
 
 /// Information element non-existent or not implemented.
@@ -61,7 +60,7 @@ impl<R: RouteSelect> Switch<R> {
         };
         for (leg, party) in call.other_side(key, role, party) {
             if let Err(cause) = self.hand_on(key, leg.port, elements, now) {
-                self.end_call(id, Reason::from(cause).located(LOCATION), None, now);
+                self.end_call(id, cause.into(), None, now);
                 return;
             }
             let request = Request::Notify {

@@ -130,7 +130,11 @@ impl<R: RouteSelect> Switch<R> {
             let legs = call.branches.iter();
             let out: Vec<_> = legs.map(|leg| self.end(leg.port, label(leg.vc))).collect();
             let name = self.name_of(call.root.port);
-            rows::Call::of(call, name, out.join(" "))
+            let tries = call.failed.iter();
+            let tries =
+                tries.map(|failed| format!("{}: {}", self.name_of(failed.port), failed.reason));
+            let tried: Vec<String> = tries.collect();
+            rows::Call::of(call, name, out.join(" "), tried.join("; "))
         })
     }
 

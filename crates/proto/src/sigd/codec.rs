@@ -19,7 +19,8 @@ split_record!(UniParams {
     version,
     timers,
     limits,
-    passes_along
+    passes_along,
+    location
 });
 split_record!(Limits {
     calls,

@@ -76,13 +76,25 @@ pub struct ConnectInfo {
     pub elements: Vec<Element>,
 }
 
+/// Locations of causes: where the obstacle is, as the receiver sees it. Source: Q.850 §2.2.3.
+pub mod location {
+    /// The user.
+    pub const USER: u8 = 0;
+    /// Private network that serves the local user.
+    pub const LOCAL: u8 = 1;
+    /// Transit network.
+    pub const TRANSIT: u8 = 3;
+    /// Private network that serves the remote user.
+    pub const REMOTE: u8 = 5;
+}
+
 /// Why a call or a party ends: the cause, and the elements that came with it. A switch forwards it from one interface
 /// to the other, so that both ends of a call get the same reason. Source: Q.2931 §4.5.15.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// The number of UNI 3.1 and later, 1..=127.
     pub cause: Cause,
-    /// Location: 0 user, 1 private network serving the local user, … `None` for this interface.
+    /// One of [`location`], or another of Q.850. `None` for this interface.
     pub location: Option<u8>,
     /// True if the cause is coded by the ATM Forum instead of the ITU.
     pub forum: bool,

@@ -75,6 +75,7 @@ use std::collections::{BTreeMap, VecDeque};
 use aerostat_wire::Vc;
 pub use aerostat_wire::q2931::Version;
 use aerostat_wire::q2931::{CallRef, CauseIe, Element, Ie, Message, MessageType};
+pub use api::location;
 pub use api::{
     CallId, ConnectInfo, Indication, Input, Output, Reason, Request, Restart, SetupInfo,
 };
@@ -132,6 +133,10 @@ impl Uni {
             outputs: VecDeque::from([Output::SaalEstablish]),
             counters: Counters::default(),
         }
+    }
+    /// Changes the location of causes of this interface.
+    pub(crate) const fn set_location(&mut self, location: u8) {
+        self.params.location = location;
     }
     /// Side, version, timers and limits.
     #[must_use]
@@ -253,11 +258,6 @@ impl Uni {
     }
     /// The cause element for a reason. An invalid cause is sent as 31 (normal, unspecified).
     fn reason(&self, reason: &Reason) -> Ie {
-        // 0 user, 1 private network serving the local user.
-        let own = match self.params.side {
-            Side::User => 0,
-            Side::Network => 1,
-        };
         let value = match reason.cause.0 {
             value @ 1..=127 if reason.forum => value,
             value @ 1..=127 => self.params.version.cause_out(value),
@@ -266,7 +266,7 @@ impl Uni {
         let kept = reason.diagnostics.len().min(Reason::DIAGNOSTICS);
         Ie::Cause(CauseIe {
             coding: if reason.forum { 3 } else { 0 },
-            location: reason.location.unwrap_or(own),
+            location: reason.location.unwrap_or(self.params.location),
             value,
             diagnostics: reason.diagnostics[..kept].to_vec(),
         })

@@ -2,7 +2,7 @@
 
 use crate::Duration;
 
-use super::{Side, Version};
+use super::{Side, Version, location};
 
 const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -104,10 +104,13 @@ pub struct Params {
     /// True if the owner forwards messages, like a switch: it then gets undefined elements with the pass-along request.
     /// A host has no use for them.
     pub passes_along: bool,
+    /// Location of causes of this interface, one of [`location`].
+    pub location: u8,
 }
 
 impl Params {
-    /// Standard timers, default limits; nothing is passed along.
+    /// Standard timers, default limits; nothing is passed along. Causes are those of a user, or of the network that
+    /// serves it.
     #[must_use]
     pub fn new(side: Side, version: Version) -> Self {
         Self {
@@ -116,6 +119,10 @@ impl Params {
             timers: TimerValues::standard(side, version),
             limits: Limits::default(),
             passes_along: false,
+            location: match side {
+                Side::User => location::USER,
+                Side::Network => location::LOCAL,
+            },
         }
     }
 }

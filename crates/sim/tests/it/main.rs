@@ -11,6 +11,7 @@ mod both_ways;
 mod bridges;
 mod captures;
 mod clip;
+mod crankback;
 mod cuts;
 mod direct;
 mod exact;

@@ -19,7 +19,7 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use aerostat_node::atm::{CellRate, CellRun, Pdu, RunReassembler};
 use aerostat_node::signalling::{self, Config, DaemonEvent, Sigd, Signalling, UserId};
-use aerostat_node::switch::{Input, Output, PortConfig, PortKind, PortNo, Switch};
+use aerostat_node::switch::{Input, Output, PortConfig, PortKind, PortNo, Switch, Way};
 use aerostat_proto::interface::Interface;
 use aerostat_proto::interface::Params;
 
@@ -138,6 +138,8 @@ pub struct Net {
     ilmids: BTreeMap<usize, Process<Ilmid>>,
     /// The limit of calls at ports of hosts, if it is not the default.
     max_calls: Option<usize>,
+    /// Trunks between switches that are no chain: two switches, and what calls may reserve there, cells/s.
+    trunks: Vec<(usize, usize, u32)>,
 }
 
 /// The prefix of the addresses at a switch.
@@ -186,6 +188,17 @@ impl Net {
         net.run_ms(500);
         self
     }
+    /// Switches with these trunks: two switches each, and what calls may reserve there, cells/s. At a switch they have
+    /// port numbers in this order.
+    pub fn with_links(switches: usize, trunks: &[(usize, usize, u32)], at: &[usize]) -> Self {
+        Self::of_trunks(
+            (Version::Uni31, switches, at),
+            (false, false),
+            None,
+            trunks.to_vec(),
+        )
+        .with_hosts()
+    }
     /// A chain with hosts that have not been started yet.
     pub fn unstarted(switches: usize, at: &[usize]) -> Self {
         Self::built(Version::Uni31, switches, at, false, None)
@@ -203,8 +216,16 @@ impl Net {
         version: Version,
         switches: usize,
         at: &[usize],
+        modes: (bool, bool),
+        max_calls: Option<usize>,
+    ) -> Self {
+        Self::of_trunks((version, switches, at), modes, max_calls, Vec::new())
+    }
+    fn of_trunks(
+        (version, switches, at): (Version, usize, &[usize]),
         (find_out, split): (bool, bool),
         max_calls: Option<usize>,
+        trunks: Vec<(usize, usize, u32)>,
     ) -> Self {
         let mut net = Self {
             version,
@@ -227,6 +248,7 @@ impl Net {
             split,
             ilmids: BTreeMap::new(),
             max_calls,
+            trunks,
         };
         for k in 0..switches {
             let switch = net.new_switch(k, switches);
@@ -250,6 +272,11 @@ impl Net {
             (config.detect, config.number) = (true, number);
             self.find_out.then_some(config)
         };
+        if !self.trunks.is_empty() {
+            self.add_trunks(&mut switch, (k, count), params);
+            self.add_hosts(&mut switch, k, params);
+            return switch;
+        }
         let mut config = PortConfig::new("before", PortKind::Trunk, params(Side::User), rate);
         (config.ilmi, config.split) = (ilmi(0), self.split);
         let before = switch.add_port(config);
@@ -272,9 +299,13 @@ impl Net {
             self.links.insert(a, b);
             self.links.insert(b, a);
         }
+        self.add_hosts(&mut switch, k, params);
+        switch
+    }
+    fn add_hosts(&mut self, switch: &mut Switch, k: usize, params: impl Fn(Side) -> Params) {
         for i in 0..self.hosts.len() {
             if self.hosts[i].switch == k {
-                let side = params(Side::Network);
+                let (side, rate) = (params(Side::Network), CellRate::OC3);
                 let mut config = PortConfig::new("host", PortKind::Host, side, rate);
                 config.max_calls = self.max_calls.unwrap_or(config.max_calls);
                 let port = switch.add_port(config);
@@ -284,7 +315,62 @@ impl Net {
                 self.links.insert(b, a);
             }
         }
-        switch
+    }
+    /// The port of a trunk at one of its switches: trunks come first.
+    pub fn trunk_port(&self, k: usize, trunk: usize) -> PortNo {
+        let before = self.trunks[..trunk].iter();
+        let here = before.filter(|(a, b, _)| [*a, *b].contains(&k));
+        PortNo(here.count() as u16)
+    }
+    fn add_trunks(
+        &mut self,
+        switch: &mut Switch,
+        (k, count): (usize, usize),
+        params: impl Fn(Side) -> Params,
+    ) {
+        let mut neighbours = Vec::new();
+        for (number, (a, b, admit)) in self.trunks.clone().into_iter().enumerate() {
+            let (peer, side) = match k {
+                _ if k == a => (b, Side::Network),
+                _ if k == b => (a, Side::User),
+                _ => continue,
+            };
+            let name = format!("s{peer}");
+            let rate = CellRate::OC3;
+            let mut config = PortConfig::new(&name, PortKind::Trunk, params(side), rate);
+            config.admit = admit;
+            let port = switch.add_port(config);
+            let (own, other) = (
+                End::Switch(k, port),
+                End::Switch(peer, self.trunk_port(peer, number)),
+            );
+            self.links.insert(own, other);
+            self.links.insert(other, own);
+            neighbours.push((port, peer));
+        }
+        for to in (0..count).filter(|to| *to != k) {
+            let hops = self.hops(to, count);
+            let way = |(port, peer): &(PortNo, usize)| Way {
+                port: *port,
+                hops: hops[*peer].map(|hops| hops + 1),
+            };
+            let ways = neighbours.iter().map(way).collect();
+            switch.routes_mut().set_prefix(&prefix(to), ways);
+        }
+    }
+    /// Links from each switch to switch `to`.
+    fn hops(&self, to: usize, count: usize) -> Vec<Option<u16>> {
+        let mut hops = vec![None; count];
+        hops[to] = Some(0);
+        for _ in 0..count {
+            for (a, b, _) in &self.trunks {
+                for (a, b) in [(*a, *b), (*b, *a)] {
+                    let by = hops[b].map(|hops: u16| hops + 1);
+                    hops[a] = hops[a].into_iter().chain(by).min();
+                }
+            }
+        }
+        hops
     }
     fn start_switch(&mut self, k: usize) {
         let now = self.now;

@@ -1,4 +1,4 @@
-//! What has news since it was last asked: connections that were touched, and programs that have to run.
+//! Sets of what has news since they were last taken: connections that were touched, and programs that have to run.
 
 /// A set that is filled and then taken as a whole. Most segments touch one connection and wake one program, for which a
 /// tree would cost more than the rest of the step.

@@ -1,6 +1,7 @@
 //! Hosts and switches in a chain, in virtual time. Every test ends without calls or connections.
 
 mod admission;
+mod crankback;
 mod flood;
 mod held;
 mod management;
