@@ -18,6 +18,7 @@
 //! neighbour (see `make_room`); a full table in Linux refuses it. Linux accepts a neighbour's new address at once,
 //! unless the last change is less than a second old (`locktime`).
 
+use aerostat_proto::time::s;
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,10 +29,6 @@ const FAILED_SHOWN: Duration = Duration::from_secs(60);
 
 /// A neighbour that was lost less than this ago may be about to return. The value is that of the MPOA server.
 const LATELY: Duration = aerostat_proto::mpoa::mps::RETURN;
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
 
 aerostat_proto::parameters! {
     /// Timers and limits of ARP.

@@ -1,6 +1,7 @@
 //! Parameters of an SSCOP entity, with the defaults of SSCF-UNI.
 
 use crate::Duration;
+use crate::time::{ms, s};
 
 /// Edition of the protocol. The PDUs are the same in all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,14 +13,6 @@ pub enum Mode {
     Qsaal1,
     /// Q.2110, but a first BGN with N(SQ) = 0, which no Q.2110 entity sends, switches to `Qsaal1`.
     Auto,
-}
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
 }
 
 crate::parameters! {

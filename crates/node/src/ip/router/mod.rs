@@ -145,6 +145,35 @@ pub enum RouterOutput {
     Trace(Trace),
 }
 
+impl RouterOutput {
+    /// The output that tells an event of the neighbours of an interface, if it concerns others.
+    fn news<J, A: Into<IpAddr>>(event: ArpEvent<J, A>, interface: usize) -> Option<Self> {
+        Some(match event {
+            ArpEvent::Changed { address, mac } => Self::NeighbourChanged {
+                interface,
+                address: address.into(),
+                mac,
+            },
+            ArpEvent::Answer {
+                token,
+                address,
+                mac,
+                lately,
+            } => Self::Resolved {
+                token,
+                interface,
+                address: address.into(),
+                mac,
+                lately,
+            },
+            ArpEvent::Ask { .. }
+            | ArpEvent::Release { .. }
+            | ArpEvent::Failed { .. }
+            | ArpEvent::Overflow(_) => return None,
+        })
+    }
+}
+
 /// Why a packet or frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
@@ -591,23 +620,6 @@ impl Router {
                 port.counters.out_octets += bytes.len() as u64;
                 RouterOutput::Frame { interface, bytes }
             }
-            ArpEvent::Changed { address, mac } => RouterOutput::NeighbourChanged {
-                interface,
-                address: address.into(),
-                mac,
-            },
-            ArpEvent::Answer {
-                token,
-                address,
-                mac,
-                lately,
-            } => RouterOutput::Resolved {
-                token,
-                interface,
-                address: address.into(),
-                mac,
-                lately,
-            },
             ArpEvent::Release {
                 job,
                 mac: Some(mac),
@@ -632,6 +644,7 @@ impl Router {
             ArpEvent::Overflow(job) => {
                 return self.drop_frame(job.origin, DropReason::ArpQueueFull, &job.frame);
             }
+            other => return self.output.extend(RouterOutput::news(other, interface)),
         };
         self.output.push_back(output);
     }
