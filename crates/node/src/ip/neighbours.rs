@@ -53,32 +53,20 @@ aerostat_proto::parameters! {
     }
 }
 
-/// State of a neighbour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NeighbourState {
-    /// The neighbour is requested for the first time; packets wait.
-    Incomplete,
-    /// A packet from the neighbour confirmed it.
-    Reachable,
-    /// The neighbour is in use, and is requested to confirm it.
-    Probe,
-    /// The neighbour did not answer.
-    Failed,
-    /// The lab gives the neighbour.
-    Permanent,
-}
-
-impl NeighbourState {
-    /// The state in the words of `ip neighbour`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Incomplete => "incomplete",
-            Self::Reachable => "reachable",
-            Self::Probe => "probe",
-            Self::Failed => "failed",
-            Self::Permanent => "permanent",
-        }
+aerostat_wire::named! {
+    /// State of a neighbour.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum NeighbourState {
+        /// The neighbour is requested for the first time; packets wait.
+        Incomplete = "incomplete",
+        /// A packet from the neighbour confirmed it.
+        Reachable = "reachable",
+        /// The neighbour is in use, and is requested to confirm it.
+        Probe = "probe",
+        /// The neighbour did not answer.
+        Failed = "failed",
+        /// The lab gives the neighbour.
+        Permanent = "permanent",
     }
 }
 

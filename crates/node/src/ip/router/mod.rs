@@ -174,44 +174,28 @@ impl RouterOutput {
     }
 }
 
-/// Why a packet or frame was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropReason {
-    /// Cut short, wrong header checksum, or addresses that routers do not forward.
-    Malformed,
-    /// Neither IPv4 nor ARP.
-    NotIp,
-    /// Multicast or broadcast: never forwarded.
-    Multicast,
-    /// The forwarding queue was full.
-    QueueFull,
-    /// The time to live had expired.
-    TimeToLive,
-    /// There was no route.
-    NoRoute,
-    /// Larger than the MTU of the outgoing interface.
-    TooBig,
-    /// The neighbour did not answer ARP.
-    NoNeighbour,
-    /// The neighbour has not answered yet, and too many packets or neighbours wait already.
-    ArpQueueFull,
-}
-
-impl DropReason {
-    /// The reason in words, for counters.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::NotIp => "not_ip",
-            Self::Multicast => "multicast",
-            Self::QueueFull => "queue_full",
-            Self::TimeToLive => "time_to_live",
-            Self::NoRoute => "no_route",
-            Self::TooBig => "too_big",
-            Self::NoNeighbour => "no_neighbour",
-            Self::ArpQueueFull => "arp_queue_full",
-        }
+aerostat_wire::named! {
+    /// Why a packet or frame was dropped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DropReason {
+        /// Cut short, wrong header checksum, or addresses that routers do not forward.
+        Malformed = "malformed",
+        /// Neither IPv4 nor ARP.
+        NotIp = "not_ip",
+        /// Multicast or broadcast: never forwarded.
+        Multicast = "multicast",
+        /// The forwarding queue was full.
+        QueueFull = "queue_full",
+        /// The time to live had expired.
+        TimeToLive = "time_to_live",
+        /// There was no route.
+        NoRoute = "no_route",
+        /// Larger than the MTU of the outgoing interface.
+        TooBig = "too_big",
+        /// The neighbour did not answer ARP.
+        NoNeighbour = "no_neighbour",
+        /// The neighbour has not answered yet, and too many packets or neighbours wait already.
+        ArpQueueFull = "arp_queue_full",
     }
 }
 
