@@ -25,7 +25,9 @@ pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 pub(crate) use pseudowire::{L2tpFile, LabelList, MplsFile, MplsLabel, SublayerText};
 pub(crate) use queues::{ConnectionQueueFile, PathId, QueuesFile, TunnelFile};
 pub(crate) use timers::{LecTimersFile, SscopTimersFile, TimersFile, UniTimersFile};
-pub(crate) use timing::{AdapterFile, ClockFile, CostsFile, CpuFile, ManagerFile};
+pub(crate) use timing::{
+    AdapterFile, ClockFile, CostsFile, CpuFile, InterruptionsFile, ManagerFile,
+};
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};

@@ -27,7 +27,8 @@ mod timers;
 mod traffic;
 
 pub use aerostat_node::host::{
-    Cable, CallCosts, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate, PortVlans,
+    Cable, CallCosts, Costs, CpuConfig, EthernetPort, IntakeConfig, IntakeRate, Interruptions,
+    PortVlans,
 };
 pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};

@@ -172,7 +172,7 @@ pub(crate) mod tests {
     type Owns = fn() -> Vec<Own>;
 
     /// Sections with keys that have a default or a range of their own.
-    const OWN: [(&str, &str, Owns); 29] = [
+    const OWN: [(&str, &str, Owns); 30] = [
         ("", "the lab", LabFile::own),
         ("OccupancyFile", "`occupancy`", OccupancyFile::own),
         ("SwitchFile", "`switches.NAME`", SwitchFile::own),
@@ -201,6 +201,11 @@ pub(crate) mod tests {
         ("HostFile", "`hosts.NAME`", HostFile::own),
         ("LecFile", "`hosts.NAME.lec`", LecFile::own),
         ("CpuFile", "`hosts.NAME.cpu`", CpuFile::own),
+        (
+            "InterruptionsFile",
+            "`hosts.NAME.cpu.interruptions`",
+            InterruptionsFile::own,
+        ),
         ("ManagerFile", "`hosts.NAME.manager`", ManagerFile::own),
         (
             "CompetingFile",

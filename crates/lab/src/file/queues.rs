@@ -34,13 +34,15 @@ section! {
 }
 scalar!(
     /// Order of service.
-    SchedulerText(Discipline), |text: &str| Discipline::by_name(text)
-        .ok_or_else(|| crate::field::expected(&Discipline::ALL.map(Discipline::name))),
-    { "enum": (Discipline::ALL.map(Discipline::name)) }
+    SchedulerText(Discipline), |text: &str| Discipline::ALL
+        .into_iter()
+        .find(|one| one.name() == text)
+        .ok_or_else(|| "expected round-robin, weighted or per-class".to_owned()),
+    { "enum": ["round-robin", "weighted", "per-class"] }
 );
 scalar!(
     /// Service category of a call. Signalling announces GFR as UBR.
-    CategoryText(ServiceCategory), |text: &str| match ServiceCategory::by_name(text) {
+    CategoryText(ServiceCategory), |text: &str| match ServiceCategory::named(text) {
         Some(ServiceCategory::Gfr) => Err("calls cannot ask for GFR, and are ubr instead".to_owned()),
         Some(category) => Ok(category),
         None => Err("expected cbr, rt-vbr, nrt-vbr, abr or ubr".to_owned()),

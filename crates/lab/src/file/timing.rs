@@ -41,6 +41,17 @@ section! {
         jitter: Probability = 0;
         /// Packets that may wait, for each direction.
         queue: u64 = 300, 1..=1_000_000;
+        /// Other work of the host that takes its CPU now and then; default: none.
+        interruptions: Option<InterruptionsFile>;
+    }
+}
+section! {
+    /// Other work of a host: interrupts of other devices, and programs that wake up. Packets wait for its end.
+    InterruptionsFile {
+        /// Mean time from the end of one to the beginning of the next, exponential.
+        every: Time = "5s", "1ms"..="1h";
+        /// Mean time of one, exponential; at most every.
+        length: Time = "10ms", "0s"..="10s";
     }
 }
 section! {

@@ -2,8 +2,8 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::Optional as _;
-use crate::file::{CostsFile, HostFile, ManagerFile};
-use crate::model::{CallCosts, Clock, Costs, CpuConfig, IntakeConfig};
+use crate::file::{CostsFile, HostFile, InterruptionsFile, ManagerFile};
+use crate::model::{CallCosts, Clock, Costs, CpuConfig, IntakeConfig, Interruptions};
 use aerostat_node::manager::{ManagerConfig, Sharing};
 use aerostat_node::server::Cost;
 
@@ -140,8 +140,23 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
         jitter: millionths(given.jitter.get()),
         queue: given.queue.get() as usize,
         manager,
+        interruptions: interruptions(given.interruptions.as_ref(), d),
         seed: 0,
     }))
+}
+
+/// Other work of a host; `None` without it.
+fn interruptions(given: Option<&InterruptionsFile>, d: &mut Diagnostics) -> Option<Interruptions> {
+    let given = given?;
+    let (every, length) = (given.every.get(), given.length.get());
+    if length > every {
+        d.error(
+            given.place,
+            "interruptions take longer than the time between them",
+        )
+        .hint("for example: interruptions: { every: 5s, length: 20ms }");
+    }
+    Some(Interruptions { every, length })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use super::{Published, map_of, merge, named, paths_of, published, text};
 use crate::model::{
     Attachment, Cable, CallCosts, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
-    IntakeConfig, IntakeRate, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node, NodeId, NodeKind,
-    Outside, OutsideTrunk, OutsideWay, Packing, PortVlans, QueueLimit, Router, SegmentHost, Side,
-    Switch, Tcp,
+    IntakeConfig, IntakeRate, Interruptions, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node,
+    NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, PortVlans, QueueLimit, Router,
+    SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::atm::{NicConfig, RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
@@ -73,11 +73,12 @@ published! { own, lab;
     CallCosts { write, read }
     CpuConfig {
         costs = named(Encapsulation::ALL.iter().zip(costs).map(|(over, costs)| (over.name().to_owned(), costs.published(lab)))),
-        calls; given, order as "service", jitter as "jitter_ppm", queue as "queue_packets", manager; given, seed; hidden
+        calls; given, order as "service", jitter as "jitter_ppm", queue as "queue_packets", manager; given, interruptions; given, seed; hidden
     }
     ManagerConfig {
         message, hand_over, release as "release_ppm", queue as "queue_pdus", sharing as "competing"; given
     }
+    Interruptions { every, length }
     Sharing { nice, competing as "programs", kernel, user, life }
     Clock { phase, ppb as "ppm" = f64::from(*ppb) / 1e3 }
     Mpc {

@@ -268,6 +268,9 @@ CpuFile.atp || hosts.x.cpu={atp: {send: 1us}}
 CpuFile.service | hosts.x.cpu={send: 1us} | hosts.x.cpu={send: 1us, service: fair}
 CpuFile.jitter | hosts.x.cpu={send: 1us} | hosts.x.cpu={send: 1us, jitter: 5%}
 CpuFile.queue || hosts.x.cpu.queue=7
+CpuFile.interruptions | hosts.x.cpu={send: 1us} | hosts.x.cpu={send: 1us, interruptions: {every: 2s}}
+InterruptionsFile.every | hosts.x.cpu={send: 1us, interruptions: {every: 2s}} | hosts.x.cpu.interruptions.every=7s
+InterruptionsFile.length | hosts.x.cpu={send: 1us, interruptions: {every: 2s}} | hosts.x.cpu.interruptions.length=7ms
 HostFile.adapter || hosts.y.adapter={receive: 400pdus/s, buffer: 3}
 AdapterFile.receive || hosts.x.adapter.receive=25000cells/s
 AdapterFile.buffer || hosts.x.adapter.buffer=3

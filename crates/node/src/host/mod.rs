@@ -59,6 +59,7 @@ pub use sockets::FromAdapter;
 pub use station::Station;
 pub use station::cpu::{CallCosts, Costs, CpuConfig};
 pub use station::intake::{IntakeConfig, IntakeRate};
+pub use station::interruptions::Interruptions;
 pub use station::steps::Step;
 
 use crate::atm::{DataUnit, Mark, Sdus, Shaping};

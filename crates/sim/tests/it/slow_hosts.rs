@@ -269,6 +269,31 @@ fn one_seed_gives_one_run_and_another_seed_another_jitter() {
 }
 
 #[test]
+fn interruptions_take_their_share_of_the_cpu_and_differ_from_seed_to_seed() {
+    let rate = |interruptions: &str, seed: u64| {
+        let text = pair(
+            &format!("cpu: {{ send: 1ms, queue: 20{interruptions} }}"),
+            "",
+            "kind: udp, rate: 1200pps, size: 1000, duration: 5s, expect: loss",
+        );
+        books(&format!("seed: {seed}\n{text}"), 1).delivered as f64 / 5.0
+    };
+    // The CPU has 9 of 10 parts of its time; 250 interruptions of 2 ms differ by 9 % of their sum.
+    let whole = rate("", 1);
+    assert!((whole - 1000.0).abs() < 10.0, "{whole}");
+    let often = ", interruptions: { every: 18ms, length: 2ms }";
+    let seeds = [1, 2, 3].map(|seed| rate(often, seed));
+    for share in seeds.map(|found| found / whole) {
+        assert!((share - 0.9).abs() < 0.025, "{share}");
+    }
+    assert!(seeds[0] != seeds[1] && seeds[1] != seeds[2], "{seeds:?}");
+    assert_eq!(rate(often, 1).to_bits(), seeds[0].to_bits());
+    // Some of them only: the sums differ by as much as a single one is long.
+    let few = [1, 2, 3].map(|seed| rate(", interruptions: { every: 2s, length: 100ms }", seed));
+    assert!(few.iter().any(|found| *found < whole - 10.0), "{few:?}");
+}
+
+#[test]
 fn a_host_without_a_cpu_has_no_such_table() {
     let (_, report) = run(&pair(
         "tcp: {}",

@@ -39,6 +39,7 @@
 
 use crate::atm::{DataUnit, Mark, Received, Sdus};
 use crate::host::Encapsulation;
+use crate::host::station::interruptions::{Interrupted, Interruptions};
 use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
@@ -99,7 +100,9 @@ pub struct CpuConfig {
     pub queue: usize,
     /// Costs of messages of signalling; `None`: nothing.
     pub manager: Option<ManagerConfig>,
-    /// Seed of the jitter.
+    /// Other work of the host; `None`: there is no such work.
+    pub interruptions: Option<Interruptions>,
+    /// Seed of the jitter and of the interruptions.
     pub seed: u64,
 }
 
@@ -232,6 +235,8 @@ pub(in crate::host) struct Cpu {
     messages: Counts,
     /// Scheduler of the CPU that a manager shares with programs; `None` if it has the CPU alone.
     scheduler: Option<Box<Scheduler>>,
+    /// Other work; `None` without it.
+    interrupted: Option<Box<Interrupted>>,
     /// When the host was switched on.
     since: Instant,
 }
@@ -250,6 +255,9 @@ impl Cpu {
                 .manager
                 .and_then(|manager| manager.sharing)
                 .and_then(|sharing| Scheduler::new(sharing, config.seed, now)),
+            interrupted: config
+                .interruptions
+                .map(|means| Box::new(Interrupted::new(means, config.seed, now))),
             since: now,
             config,
         }
@@ -275,10 +283,11 @@ impl Cpu {
         let Self {
             queues,
             scheduler,
+            interrupted,
             config,
             ..
         } = self;
-        let mut pace = paced(scheduler, config.manager);
+        let mut pace = paced((scheduler, interrupted), config.manager);
         queues.offer_paced(job.class(), work, job, now, &mut pace);
         Ok(())
     }
@@ -376,10 +385,12 @@ impl Cpu {
         let Self {
             queues,
             scheduler,
+            interrupted,
             config,
             ..
         } = self;
-        let job = queues.take_paced(now, &mut paced(scheduler, config.manager))?;
+        let others = (scheduler, interrupted);
+        let job = queues.take_paced(now, &mut paced(others, config.manager))?;
         self.let_go(&job);
         Some(job)
     }
@@ -473,18 +484,26 @@ impl CpuLoad {
     }
 }
 
-/// The work of a job that begins: a message of signalling takes longer if others share the CPU with the manager.
-fn paced(
-    scheduler: &mut Option<Box<Scheduler>>,
+/// The work of a job that begins: a message of signalling takes longer if others share the CPU with the manager, and
+/// any job if other work interrupts it.
+fn paced<'a>(
+    (scheduler, interrupted): (
+        &'a mut Option<Box<Scheduler>>,
+        &'a mut Option<Box<Interrupted>>,
+    ),
     manager: Option<ManagerConfig>,
-) -> impl FnMut(Instant, &Job, u128) -> u128 + '_ {
+) -> impl FnMut(Instant, &Job, u128) -> u128 + 'a {
     move |begins, job, work| {
-        let (Some(scheduler), true) = (scheduler.as_mut(), work > 0 && job.is_signalling()) else {
-            return work;
-        };
-        let message = manager.and_then(|manager| work_of(manager, job));
-        let of_user = message.map_or(0, |message| message.of_user(work));
-        scheduler.takes(begins, of_user, work - of_user, job.class() == SENT)
+        let shared = scheduler
+            .as_mut()
+            .filter(|_| work > 0 && job.is_signalling());
+        let work = shared.map_or(work, |scheduler| {
+            let message = manager.and_then(|manager| work_of(manager, job));
+            let of_user = message.map_or(0, |message| message.of_user(work));
+            scheduler.takes(begins, of_user, work - of_user, job.class() == SENT)
+        });
+        let interrupted = interrupted.as_mut();
+        interrupted.map_or(work, |interrupted| interrupted.takes(begins, work))
     }
 }
 

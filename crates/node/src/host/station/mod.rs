@@ -3,6 +3,7 @@
 mod blocked;
 pub(super) mod cpu;
 pub(super) mod intake;
+pub(super) mod interruptions;
 pub(super) mod steps;
 
 use crate::atm::{

@@ -107,7 +107,7 @@ fn a_path_change_cuts_the_time() {
         report
             .paths
             .iter()
-            .map(|p| p.path.name())
+            .map(|p| p.path.as_str())
             .collect::<Vec<_>>(),
         ["routed", "shortcut"]
     );

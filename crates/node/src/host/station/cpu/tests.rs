@@ -75,6 +75,7 @@ fn config(order: Order, queue: usize) -> CpuConfig {
         jitter: 0,
         queue,
         manager: None,
+        interruptions: None,
         seed: 1,
     }
 }
