@@ -124,7 +124,7 @@ impl Series {
     fn sign(&self, number: usize) -> Sign {
         self.sign.unwrap_or(Sign {
             colour: Some(number),
-            mark: number,
+            mark: number % COLOURS.len(),
         })
     }
 }

@@ -20,6 +20,7 @@ use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
+use aerostat_node::inspect::words::Word as _;
 use aerostat_node::inspect::{Name, StateKind, Table};
 use aerostat_proto::{Duration, Instant};
 use rustix::fd::AsFd as _;
@@ -346,7 +347,7 @@ fn inspect(
                 Some(kind) => format!("did you mean '{kind}'?"),
                 None => {
                     let kinds = StateKind::named()
-                        .map(StateKind::name)
+                        .map(StateKind::word)
                         .collect::<Vec<_>>()
                         .join(", ");
                     format!("{}; kinds of state: {kinds}", nodes_of(site))
@@ -420,7 +421,7 @@ fn inspect(
     if !known && let Some(noun) = tool_noun(what) {
         return Err(nobody_has(site, node, (what, noun), now));
     }
-    found(known, all, node, what.name())
+    found(known, all, node, what.word())
 }
 
 /// The subject of a linux-atm tool in words; `None` for other state.
@@ -519,7 +520,7 @@ fn proc_text(
         Some(json!({ "node": name, "text": text }))
     });
     let all: Vec<_> = texts.collect();
-    found(!all.is_empty(), all, node, what.name())
+    found(!all.is_empty(), all, node, what.word())
 }
 
 fn in_json(node: &str, table: &Table) -> serde_json::Value {

@@ -383,7 +383,7 @@ impl Capture {
             return true;
         };
         let interface = tap.id;
-        let dropped = dropped.map(|reason| reason.name());
+        let dropped = dropped.map(|reason| reason.text());
         self.tell_missing(interface, self.epoch_ns + now.as_nanos());
         let cells = run.to_cells();
         let times = tap.times(end, direction, run, now);
@@ -420,7 +420,7 @@ impl Capture {
             clp: done.clp,
             uu: done.pdu.uu(),
             sdu: done.pdu.sdu(),
-            dropped: done.note.map(|reason| reason.name()),
+            dropped: done.note.map(|reason| reason.text()),
         });
         written.is_ok() && self.pass_on()
     }

@@ -337,7 +337,10 @@ macro_rules! parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::s;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
 
     parameters! {
         /// An example.

@@ -90,6 +90,8 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     if args.assumed {
         // A row for which the paper has nothing is no evidence, whatever its result.
         let told = |entry: &str, row: &Row| printed.of(entry, &row.row).is_some();
+        // How runs differ needs all of them, and no summary counts it.
+        chosen.retain(|entry| entry.spread.is_none());
         for Entry { name, rows, .. } in &mut chosen {
             rows.retain(|row| told(name, row));
         }

@@ -2,8 +2,8 @@
 
 use super::axis::{Ruled, Scale};
 use super::{
-    Area, COLOURS, Figure, GREY, GRID, HEIGHT, HPos, Head, INK, LINE, MIDDLE, MOST_SERIES, SMALL,
-    Series, Sign, Stroke, WIDTH, sheet, style, told, widest, width, write, write_upwards,
+    Area, Figure, GREY, GRID, HEIGHT, HPos, Head, INK, LINE, MIDDLE, MOST_SERIES, SMALL, Series,
+    Sign, Stroke, WIDTH, sheet, style, told, widest, width, write, write_upwards,
 };
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
@@ -361,7 +361,8 @@ fn stroke(area: &Area<'_>, sign: Sign, form: Stroke, path: &[(i32, i32)]) -> Res
     }
 }
 
-/// The mark of a number: seven shapes that differ without colours, too.
+/// The mark of a number: eight shapes that differ without colours, too. A line without a meaning of its own has one of
+/// the first seven.
 fn mark(area: &Area<'_>, sign: Sign, (x, y): (i32, i32)) -> Result<(), String> {
     let colour = sign.colour();
     let polygon = |corners: &[(i32, i32)]| {
@@ -374,7 +375,7 @@ fn mark(area: &Area<'_>, sign: Sign, (x, y): (i32, i32)) -> Result<(), String> {
         area.draw(&PathElement::new(ends, colour.stroke_width(2)))
             .map_err(told)
     };
-    match sign.mark % COLOURS.len() {
+    match sign.mark {
         0 => area
             .draw(&Circle::new((x, y), 5, colour.filled()))
             .map_err(told),
@@ -385,6 +386,12 @@ fn mark(area: &Area<'_>, sign: Sign, (x, y): (i32, i32)) -> Result<(), String> {
         3 => polygon(&[(0, -6), (6, 0), (0, 6), (-6, 0)]),
         4 => line((-9, -9), (9, 9)).and_then(|()| line((-9, 9), (9, -9))),
         5 => polygon(&[(-5, -5), (5, -5), (5, 5), (-5, 5)]),
-        _ => polygon(&[(-6, -5), (6, -5), (0, 6)]),
+        6 => polygon(&[(-6, -5), (6, -5), (0, 6)]),
+        _ => {
+            let corners = [(0, -9), (9, 0), (0, 9), (-9, 0), (0, -9)];
+            let corners = corners.map(|(dx, dy)| (x + dx, y + dy));
+            area.draw(&PathElement::new(corners, colour.stroke_width(2)))
+                .map_err(told)
+        }
     }
 }

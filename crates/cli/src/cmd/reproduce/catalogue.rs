@@ -21,8 +21,8 @@ use std::rc::Rc;
 
 const ENTRIES: &[File] = files!("papers/" ".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
-    "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
-    "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "controls-papers" "beyond-atp" "beyond-queues" "beyond-tcp" "beyond-mpoa");
+    "thesis-variation" "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
+    "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "atp-variation" "controls-papers" "beyond-atp" "beyond-queues" "beyond-tcp" "beyond-mpoa");
 
 /// Quantities by their units. A unit that is not here says what it counts.
 const QUANTITIES: [(&str, &str); 6] = [
@@ -62,6 +62,8 @@ pub(super) struct Entry {
     /// Number of seeds, from 1 on, if the user names none.
     #[serde(default = "few")]
     pub(super) seeds: u64,
+    /// For values that say how repeated measurements differ: the reduction of the seeds to one value.
+    pub(super) spread: Option<Spread>,
     /// Rate of the wire, as a baseline beside the model; of rows in the unit of the entry.
     pub(super) wire: Option<f64>,
     /// The TCP of the paper's hosts, if rows depend on it.
@@ -300,6 +302,16 @@ const fn few() -> u64 {
 
 const fn one() -> f64 {
     1.0
+}
+
+/// How repeated measurements differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Spread {
+    /// The mean difference of the values from their mean.
+    MeanDifference,
+    /// The largest value less the smallest one.
+    Range,
 }
 
 /// One value of the rows of a table.

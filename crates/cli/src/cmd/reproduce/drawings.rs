@@ -288,7 +288,7 @@ const MEANINGS: [(&str, usize); 5] = [
     ("paper", 1),
     ("live, between Linux kernels", 2),
     ("fitted to the paper here", 4),
-    ("closed form", 3),
+    ("closed form", 7),
 ];
 
 /// The model, what the paper prints, what rows have in real time, the rows of the model that were fitted, and closed

@@ -1,6 +1,6 @@
 //! Models of rows: the runs of labs that they need, several at a time, each of them once.
 
-use super::catalogue::{self, Entry, Files, OfAll, Parameters, Row, Take};
+use super::catalogue::{self, Entry, Files, OfAll, Parameters, Row, Spread, Take};
 use super::drawings::trace::Tables;
 use super::kept::{self, Kept};
 use crate::cmd::pool::Pool;
@@ -117,6 +117,11 @@ impl Work<'_> {
             .map(|plans| each.by_ref().take(plans.len()).collect());
         let mut values: Vec<Values> = values.collect();
         combine(rows, &mut values);
+        for ((entry, _), values) in rows.iter().zip(&mut values) {
+            if let Some(spread) = entry.spread.filter(|_| !values.is_empty()) {
+                *values = vec![spread.of(values)];
+            }
+        }
         let mut tables = Tables::new();
         for (at, ((entry, row), plans)) in rows.iter().zip(&plans).enumerate() {
             // The first run stands for the others: a drawing of all of them is no longer legible.
@@ -460,6 +465,23 @@ impl Take {
         };
         let less = self.less.as_deref().map_or(Ok(0.0), number)?;
         Ok(number(&self.column)? - less)
+    }
+}
+
+impl Spread {
+    /// The value of at least one.
+    fn of(self, values: &[f64]) -> f64 {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        match self {
+            Self::MeanDifference => {
+                values.iter().map(|value| (value - mean).abs()).sum::<f64>() / count
+            }
+            Self::Range => {
+                let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+                values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low
+            }
+        }
     }
 }
 

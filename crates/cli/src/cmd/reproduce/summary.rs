@@ -214,7 +214,8 @@ rows! {
 /// The whole summary.
 #[derive(Clone, Debug)]
 pub(super) struct Summary {
-    /// A group for each tier that has rows, then tiers A to C together, these counted in two other ways, then all rows.
+    /// A group for each tier that has rows, then tiers A to C together, these counted in two other ways, then what only
+    /// says how repeated runs differ, which no other group has, then all rows.
     pub(super) tiers: Vec<Group>,
     /// A group for each kind that has rows.
     pub(super) kinds: Vec<Group>,
@@ -225,12 +226,21 @@ pub(super) struct Summary {
 impl Summary {
     /// The summary of these scores. Of `parameters` those count that were fitted from a row of a paper.
     pub(super) fn new<'a>(scores: &[&'a Score<'a>], parameters: &Parameters) -> Self {
+        let (apart, scores): (Vec<_>, Vec<_>) = scores
+            .iter()
+            .partition(|score| score.entry.spread.is_some());
+        let scores = &scores[..];
+        let mut tiers = by_tier(scores);
+        if !apart.is_empty() {
+            let group = Group::of("±", "how repeated runs differ", apart.into_iter());
+            tiers.insert(tiers.len() - 1, group);
+        }
         let kinds = Kind::ALL.iter().map(|(kind, name, what)| {
             let mine = scores.iter().copied();
             Group::of(name, what, mine.filter(|score| score.kind == *kind))
         });
         Self {
-            tiers: by_tier(scores),
+            tiers,
             kinds: kinds.filter(|group| group.rows > 0).collect(),
             papers: by_paper(scores, parameters),
         }

@@ -13,7 +13,10 @@ use crate::Duration;
 use crate::mix::mix;
 use crate::nhrp::{RetryRule, auth};
 use crate::parameters;
-use crate::time::s;
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
 
 parameters! {
     /// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.
