@@ -151,7 +151,7 @@ pub fn hidden_role() -> Option<Result<(), String>> {
     if role != DAEMON_ARGUMENT {
         return None;
     }
-    let role = Role::named(&arguments.next()?.to_string_lossy())?;
+    let role = Role::by_name(&arguments.next()?.to_string_lossy())?;
     let (socket, node) = (arguments.next()?, arguments.next()?);
     let served = serve(role, socket.as_ref(), &node.to_string_lossy(), true);
     Some(served.map(drop).map_err(|error| error.to_string()))

@@ -9,7 +9,7 @@ use aerostat_node::inspect::Row;
 use aerostat_node::inspect::linux::{
     ArpConnection, ArpEntry, ArpInterface, Diag, FLAGS, LocalAddress,
 };
-use aerostat_node::inspect::words::{AtmarpEnd, Word as _};
+use aerostat_node::inspect::words::AtmarpEnd;
 use aerostat_wire::{AtmAddress, Qos, TrafficParams};
 use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ fn entry_text(text: &mut String, entry: &ArpEntry) {
         text,
         "IP {}, state {}, addr {}, flags {:#x}<{}>",
         entry.ip,
-        entry.state.word(),
+        entry.state.name(),
         entry.address.map_or("<none>".into(), address_text),
         entry.flags,
         names.join(","),
@@ -116,7 +116,7 @@ pub(crate) fn atmdiag(tables: &[Rows]) -> Result<String, Failure> {
         let _ = writeln!(
             text,
             "{itf:>3} {}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}",
-            row.aal.word(),
+            row.aal.name(),
             row.tx_okay,
             row.tx_err,
             row.rx_okay,

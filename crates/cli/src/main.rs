@@ -87,7 +87,7 @@ fn hidden_roles() -> Option<ExitCode> {
         let of = arguments.next()?;
         run_watcher(&of.to_string_lossy()).map_err(|error| error.to_string())
     } else if role == DAEMON_ARGUMENT {
-        let daemon = Role::named(&arguments.next()?.to_string_lossy())?;
+        let daemon = Role::by_name(&arguments.next()?.to_string_lossy())?;
         let (socket, node) = (arguments.next()?, arguments.next()?);
         serve(daemon, socket.as_ref(), &node.to_string_lossy(), true)
             .map(drop)

@@ -22,29 +22,19 @@ pub(crate) use csv::{quoted, write_csv_table};
 use csv::Csv;
 use width::Choice;
 
-/// Forms of output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Columns for people
-    #[default]
-    Table,
-    /// One JSON document with a "schema"
-    Json,
-    /// One JSON object per row and line
-    Jsonl,
-    /// Comma-separated values with a header line
-    Csv,
-}
-
-impl Format {
-    /// Its name as an option.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Json => "json",
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-        }
+aerostat_wire::named! {
+    /// Forms of output.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+    pub(crate) enum Format {
+        /// Columns for people
+        #[default]
+        Table = "table",
+        /// One JSON document with a "schema"
+        Json = "json",
+        /// One JSON object per row and line
+        Jsonl = "jsonl",
+        /// Comma-separated values with a header line
+        Csv = "csv",
     }
 }
 

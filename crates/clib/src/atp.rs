@@ -1,7 +1,7 @@
 //! ATP: `include/aerostat_atp.h`.
 
 use crate::error::{done, fail, failed};
-use crate::{ServiceObject, boxed, given, libc_errno, object, text};
+use crate::{ServiceObject, boxed, given, libc_errno, made, object, text};
 use aerostat_socket::atp::{Connection, Listener, Options};
 use aerostat_socket::{Error, Service};
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
@@ -220,22 +220,16 @@ pub unsafe extern "C" fn aerostat_atp_accept(listener: *mut AtpObject) -> *mut A
         fail(libc_errno::EINVAL, "the socket does not listen");
         return null_mut();
     };
-    match listener.accept() {
-        Ok(connection) => {
-            let plan = Plan {
-                address: String::new(),
-                options: socket.plan().options.clone(),
-                nonblocking: false,
-            };
-            let accepted = AtpObject::new(socket.service.clone(), plan);
-            accepted.becomes(Ok(Role::Connection(connection)));
-            boxed(accepted)
-        }
-        Err(error) => {
-            failed(&error);
-            null_mut()
-        }
-    }
+    made(listener.accept(), |connection| {
+        let plan = Plan {
+            address: String::new(),
+            options: socket.plan().options.clone(),
+            nonblocking: false,
+        };
+        let accepted = AtpObject::new(socket.service.clone(), plan);
+        accepted.becomes(Ok(Role::Connection(connection)));
+        boxed(accepted)
+    })
 }
 
 /// See the header.

@@ -2,7 +2,7 @@
 
 use crate::error::{done, fail, failed};
 use crate::user_data::said;
-use crate::{OfferObject, SocketObject, boxed, given, libc_errno, new_socket, object, text};
+use crate::{OfferObject, SocketObject, boxed, given, libc_errno, made, new_socket, object, text};
 use aerostat_socket::{Call, Connecting, Control, Error, Socket};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -244,21 +244,15 @@ pub unsafe extern "C" fn aerostat_permanent(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aerostat_offer_next(listener: *mut SocketObject) -> *mut OfferObject {
     let listener = object!(listener, null_mut());
-    match listener.socket.next_offer() {
-        Ok(offered) => {
-            let texts = [&offered.caller, &offered.called, &offered.sap, &offered.qos];
-            boxed(OfferObject {
-                listener: Control::clone(&listener.socket),
-                said: Mutex::default(),
-                texts: texts.map(|of| text(of)),
-                offered,
-            })
-        }
-        Err(error) => {
-            failed(&error);
-            null_mut()
-        }
-    }
+    made(listener.socket.next_offer(), |offered| {
+        let texts = [&offered.caller, &offered.called, &offered.sap, &offered.qos];
+        boxed(OfferObject {
+            listener: Control::clone(&listener.socket),
+            said: Mutex::default(),
+            texts: texts.map(|of| text(of)),
+            offered,
+        })
+    })
 }
 
 /// See the header.
@@ -273,13 +267,10 @@ pub unsafe extern "C" fn aerostat_accept(
     let offer = object!(offer, null_mut());
     texts!(qos; null_mut());
     let said = offer.said.lock().unwrap_or_else(PoisonError::into_inner);
-    match offer.listener.answer(&offer.offered, qos, &said) {
-        Ok(socket) => new_socket(socket),
-        Err(error) => {
-            failed(&error);
-            null_mut()
-        }
-    }
+    made(
+        offer.listener.answer(&offer.offered, qos, &said),
+        new_socket,
+    )
 }
 
 /// See the header.

@@ -17,8 +17,8 @@ mod calls;
 mod error;
 mod user_data;
 
-use aerostat_socket::{Connecting, Control, Offered, Service, Socket};
-use error::{fail, failed};
+use aerostat_socket::{Connecting, Control, Error, Offered, Service, Socket};
+use error::{done, fail, failed};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::path::Path;
@@ -56,6 +56,14 @@ pub struct OfferObject {
 
 pub(crate) fn boxed<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
+}
+
+/// The object of a value, or null with the error.
+pub(crate) fn made<T, O>(value: Result<T, Error>, object: impl FnOnce(T) -> *mut O) -> *mut O {
+    value.map(object).unwrap_or_else(|error| {
+        failed(&error);
+        null_mut()
+    })
 }
 
 pub(crate) fn new_socket(socket: Socket) -> *mut SocketObject {
@@ -134,17 +142,13 @@ pub unsafe extern "C" fn aerostat_open(path: *const c_char) -> *mut ServiceObjec
         "" => Service::from_env(),
         path => Service::connect(Path::new(path)),
     };
-    match service {
-        Ok(service) => boxed(ServiceObject {
+    made(service, |service| {
+        boxed(ServiceObject {
             host: text(service.host()),
             address: text(service.address()),
             service,
-        }),
-        Err(error) => {
-            failed(&error);
-            null_mut()
-        }
-    }
+        })
+    })
 }
 
 /// Frees an object; null is nothing.
@@ -193,13 +197,7 @@ pub unsafe extern "C" fn aerostat_address(service: *const ServiceObject) -> *con
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aerostat_socket_new(service: *const ServiceObject) -> *mut SocketObject {
     let service = object!(service, null_mut());
-    match service.service.socket() {
-        Ok(socket) => new_socket(socket),
-        Err(error) => {
-            failed(&error);
-            null_mut()
-        }
-    }
+    made(service.service.socket(), new_socket)
 }
 
 /// See the header.
@@ -237,19 +235,12 @@ pub unsafe extern "C" fn aerostat_adopt(
     }
     // SAFETY: the program says that the descriptor is open; the kernel checks it.
     let shown = unsafe { BorrowedFd::borrow_raw(fd) };
-    if let Err(error) = service.service.control_of(shown) {
-        failed(&error);
+    if done(service.service.control_of(shown)) != 0 {
         return null_mut();
     }
     // SAFETY: it is a socket of this service, and from now on belongs to the new object alone.
     let owned = unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) };
-    match service.service.adopt(owned) {
-        Ok(socket) => new_socket(socket),
-        Err(error) => {
-            failed(&error);
-            null_mut()
-        }
-    }
+    made(service.service.adopt(owned), new_socket)
 }
 
 /// See the header.

@@ -1,4 +1,4 @@
-//! Files that the program writes: one mechanism for all crates.
+//! Files that the program writes: one mechanism for all crates. [`text`] reads those that a lab names.
 //!
 //! **Traps.** The program often runs as root in a directory of another user, and that user may plant a symbolic link
 //! where a file of results will be. The link may lead to any file of the system. So no function of this module follows
@@ -20,7 +20,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufWriter, ErrorKind, Write as _};
+use std::io::{self, BufWriter, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,24 @@ pub enum Named {
     ByProgram,
     /// The user gives it, and may mean a named pipe or a device.
     ByUser,
+}
+
+/// The text of a regular file of at most so many octets; `kind` says in errors which kind of file it is.
+///
+/// # Errors
+/// A sentence: the file cannot be read, or is too large.
+pub(crate) fn text(path: &Path, most: u64, kind: &str) -> Result<String, String> {
+    let said = |error: io::Error| error.to_string();
+    // To open a FIFO would wait for a writer.
+    if !fs::metadata(path).map_err(said)?.is_file() {
+        return Err("this is no regular file".to_owned());
+    }
+    let (file, mut text) = (File::open(path).map_err(said)?, String::new());
+    let taken = file.take(most + 1).read_to_string(&mut text);
+    if taken.map_err(said)? as u64 > most {
+        return Err(format!("more than {most} octets: too large for {kind}"));
+    }
+    Ok(text)
 }
 
 /// Names for a file until it is complete, of which one is free. Others in the directory may have made the first ones.

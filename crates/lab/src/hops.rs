@@ -20,7 +20,6 @@ use aerostat_proto::clip;
 use aerostat_wire::{AtmAddress, Qos};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::Read as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -110,19 +109,7 @@ pub fn files(lab: &Lab) -> impl Iterator<Item = (ElanId, Option<(usize, usize)>,
 /// # Errors
 /// A sentence: the file cannot be read, is too large, or has a mistake.
 pub fn read(path: &Path, lab: &Lab, elan: ElanId) -> Result<Vec<NextHop>, String> {
-    // To open a FIFO would wait for a writer.
-    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !about.is_file() {
-        return Err("this is no regular file".to_owned());
-    }
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut text = String::new();
-    let taken = file.take(MAX_OCTETS + 1).read_to_string(&mut text);
-    if taken.map_err(|error| error.to_string())? as u64 > MAX_OCTETS {
-        return Err(format!(
-            "more than {MAX_OCTETS} octets: too large for a file of next hops"
-        ));
-    }
+    let text = crate::files::text(path, MAX_OCTETS, "a file of next hops")?;
     parse(&text, lab, elan).map_err(|mistake| mistake.to_string())
 }
 

@@ -2,10 +2,9 @@
 
 use crate::diag::{Diagnostics, Span, nearest};
 use aerostat_node::inspect::StateKind;
-use aerostat_node::inspect::words::Word as _;
 
 fn is_kind(name: &str) -> bool {
-    StateKind::named().any(|kind| kind.word() == name)
+    StateKind::named().any(|kind| kind.name() == name)
 }
 
 /// Warns of nodes that have the name of a kind of state.
@@ -24,7 +23,7 @@ pub(crate) fn warn<'a>(names: impl Iterator<Item = (&'a str, Span)>, d: &mut Dia
 /// The kind of state that somebody may have meant by a word that is nearly its name.
 #[must_use]
 pub fn meant(word: &str) -> Option<&'static str> {
-    let names: Vec<&str> = StateKind::named().map(StateKind::word).collect();
+    let names: Vec<&str> = StateKind::named().map(StateKind::name).collect();
     nearest(word, &names)
 }
 

@@ -44,22 +44,24 @@ pub struct Picture {
     pub shortcuts: Vec<Shortcut>,
 }
 
-/// Kinds of machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// An ATM switch.
-    Switch,
-    /// A host that runs LECS, LES and BUS.
-    LaneServer,
-    /// An IP router.
-    Router,
-    /// An IP host.
-    Host,
-    /// The other end of a link out of the lab.
-    Outside,
-    /// A host on the Ethernet segment behind a bridging host.
-    Station,
+aerostat_wire::named! {
+    /// Kinds of machines.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kind {
+        /// An ATM switch.
+        Switch = "switch",
+        /// A host that runs LECS, LES and BUS.
+        LaneServer = "LANE server",
+        /// An IP router.
+        Router = "router",
+        /// An IP host.
+        Host = "host",
+        /// The other end of a link out of the lab.
+        Outside = "outside",
+        /// A host on the Ethernet segment behind a bridging host.
+        Station = "station",
+    }
 }
 
 impl Kind {
@@ -69,18 +71,6 @@ impl Kind {
         match self {
             Self::Switch => "switch",
             Self::LaneServer => "lane_server",
-            Self::Router => "router",
-            Self::Host => "host",
-            Self::Outside => "outside",
-            Self::Station => "station",
-        }
-    }
-    /// Its name for people.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Switch => "switch",
-            Self::LaneServer => "LANE server",
             Self::Router => "router",
             Self::Host => "host",
             Self::Outside => "outside",

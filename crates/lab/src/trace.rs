@@ -13,7 +13,6 @@ use aerostat_node::ip::apps::Departure;
 use aerostat_proto::Duration;
 use sha2::Digest as _;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
 
 /// Largest file, octets.
@@ -46,7 +45,7 @@ impl Traces {
     }
 
     fn load(&mut self, name: &str, path: &Path) -> Result<Trace, String> {
-        let text = read(path)?;
+        let text = crate::files::text(path, MAX_OCTETS, "a trace")?;
         let list = parse(&text)?;
         let packets = self.packets + list.len();
         if packets > MAX_OF_LAB {
@@ -63,24 +62,6 @@ impl Traces {
                 .collect(),
             list: list.into(),
         })
-    }
-}
-
-/// Reads a file; the error is a sentence.
-fn read(path: &Path) -> Result<String, String> {
-    // To open a FIFO would wait for a writer.
-    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !about.is_file() {
-        return Err("this is no regular file".to_owned());
-    }
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut text = String::new();
-    let taken = file.take(MAX_OCTETS + 1).read_to_string(&mut text);
-    match taken.map_err(|error| error.to_string())? as u64 > MAX_OCTETS {
-        true => Err(format!(
-            "more than {MAX_OCTETS} octets: too large for a trace"
-        )),
-        false => Ok(text),
     }
 }
 
@@ -194,7 +175,7 @@ mod tests {
         let pipe = scratch("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.is_ok_and(|made| made.success()), "mkfifo");
-        let said = read(&pipe).unwrap_err();
+        let said = crate::files::text(&pipe, MAX_OCTETS, "a trace").unwrap_err();
         std::fs::remove_file(&pipe).expect("removed");
         assert_eq!(said, "this is no regular file");
     }

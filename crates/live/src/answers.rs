@@ -20,7 +20,6 @@ use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
-use aerostat_node::inspect::words::Word as _;
 use aerostat_node::inspect::{Name, StateKind, Table};
 use aerostat_proto::{Duration, Instant};
 use rustix::fd::AsFd as _;
@@ -347,7 +346,7 @@ fn inspect(
                 Some(kind) => format!("did you mean '{kind}'?"),
                 None => {
                     let kinds = StateKind::named()
-                        .map(StateKind::word)
+                        .map(StateKind::name)
                         .collect::<Vec<_>>()
                         .join(", ");
                     format!("{}; kinds of state: {kinds}", nodes_of(site))
@@ -421,7 +420,7 @@ fn inspect(
     if !known && let Some(noun) = tool_noun(what) {
         return Err(nobody_has(site, node, (what, noun), now));
     }
-    found(known, all, node, what.word())
+    found(known, all, node, what.name())
 }
 
 /// The subject of a linux-atm tool in words; `None` for other state.
@@ -520,7 +519,7 @@ fn proc_text(
         Some(json!({ "node": name, "text": text }))
     });
     let all: Vec<_> = texts.collect();
-    found(!all.is_empty(), all, node, what.word())
+    found(!all.is_empty(), all, node, what.name())
 }
 
 fn in_json(node: &str, table: &Table) -> serde_json::Value {

@@ -383,7 +383,7 @@ impl Capture {
             return true;
         };
         let interface = tap.id;
-        let dropped = dropped.map(|reason| reason.text());
+        let dropped = dropped.map(|reason| reason.name());
         self.tell_missing(interface, self.epoch_ns + now.as_nanos());
         let cells = run.to_cells();
         let times = tap.times(end, direction, run, now);
@@ -420,7 +420,7 @@ impl Capture {
             clp: done.clp,
             uu: done.pdu.uu(),
             sdu: done.pdu.sdu(),
-            dropped: done.note.map(|reason| reason.text()),
+            dropped: done.note.map(|reason| reason.name()),
         });
         written.is_ok() && self.pass_on()
     }

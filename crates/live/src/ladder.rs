@@ -70,7 +70,7 @@ impl Ladder {
             return true;
         }
         let mut message = Message::new(&self.lab, &self.names, (end.link, side), now, (vc, sdu));
-        message.dropped = dropped.map(|reason| reason.text().to_owned());
+        message.dropped = dropped.map(|reason| reason.name().to_owned());
         self.line(message.json())
     }
 

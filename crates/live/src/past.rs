@@ -148,7 +148,7 @@ impl Sent {
     fn message(&self, lab: &Lab, names: &Names) -> Message {
         let place = (self.end.link, self.end.side);
         let mut message = Message::new(lab, names, place, self.at, (self.vc, self.pdu.sdu()));
-        message.dropped = self.dropped.map(|reason| reason.text().to_owned());
+        message.dropped = self.dropped.map(|reason| reason.name().to_owned());
         message
     }
 }

@@ -86,15 +86,17 @@ pub const fn mode_of(version: uni::Version) -> sscop::Mode {
     }
 }
 
-/// State of the interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// No link.
-    Down,
-    /// Link up, RESTART not answered yet.
-    Restarting,
-    /// The interface can be used.
-    Ready,
+aerostat_wire::named! {
+    /// State of the interface.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Phase {
+        /// No link.
+        Down = "Down",
+        /// Link up, RESTART not answered yet.
+        Restarting = "Restarting",
+        /// The interface can be used.
+        Ready = "Ready",
+    }
 }
 
 /// Inputs of [`Interface`].

@@ -337,10 +337,7 @@ macro_rules! parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn s(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
+    use crate::time::s;
 
     parameters! {
         /// An example.

@@ -21,19 +21,21 @@ use crate::sscop::{self, Buffers, Params, Sscop};
 use crate::{Instant, Machine, Refused, Trace};
 use std::collections::VecDeque;
 
-/// State of SSCF-UNI. Source: Q.2130 §9.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// 1/1: no link.
-    Released,
-    /// 2/2: the user has requested the link.
-    AwaitingEstablish,
-    /// 3/4: the user has requested the release of the link.
-    AwaitingRelease,
-    /// 2/5: the user has requested the link again while it was up.
-    AwaitingResync,
-    /// 4/10: data may be sent.
-    Established,
+aerostat_wire::named! {
+    /// State of SSCF-UNI. Source: Q.2130 §9.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum State {
+        /// 1/1: no link.
+        Released = "Released",
+        /// 2/2: the user has requested the link.
+        AwaitingEstablish = "AwaitingEstablish",
+        /// 3/4: the user has requested the release of the link.
+        AwaitingRelease = "AwaitingRelease",
+        /// 2/5: the user has requested the link again while it was up.
+        AwaitingResync = "AwaitingResync",
+        /// 4/10: data may be sent.
+        Established = "Established",
+    }
 }
 
 /// Requests of the user.

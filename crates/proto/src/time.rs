@@ -4,6 +4,17 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 pub use core::time::Duration;
 
+/// Seconds, as tables of parameters write them.
+#[must_use]
+pub const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+/// Milliseconds, as tables of parameters write them.
+#[must_use]
+pub const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
 /// Nanoseconds since the start of the run. 64 bits last 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);

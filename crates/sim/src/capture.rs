@@ -124,7 +124,7 @@ impl<W: Write> Capture<W> {
             clp: packet.clp,
             uu: packet.pdu.uu(),
             sdu: packet.pdu.sdu(),
-            dropped: packet.dropped.map(|reason| reason.text()),
+            dropped: packet.dropped.map(|reason| reason.name()),
         })
     }
     /// Octets written so far.

@@ -190,7 +190,7 @@ impl Seen<'_> {
             return;
         }
         let mut message = Message::new(self.lab, names, place, packet.at, (vc, sdu));
-        message.dropped = packet.dropped.map(|reason| reason.text().to_owned());
+        message.dropped = packet.dropped.map(|reason| reason.name().to_owned());
         if told {
             self.watcher.message(&message);
         }

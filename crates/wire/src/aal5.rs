@@ -11,7 +11,6 @@
 //! Standards: I.363.5. Not implemented: corrupted data delivery, streaming mode, the reassembly timer.
 
 use crate::cell::{PAYLOAD_LEN, Pti};
-use core::fmt;
 use crc_fast::{CrcAlgorithm, Digest, checksum};
 
 /// Octets of the trailer.
@@ -114,30 +113,20 @@ impl Iterator for Segmenter {
 
 impl ExactSizeIterator for Segmenter {}
 
-/// Why cells do not make an SDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PduError {
-    /// CRC-32 mismatch: a cell was lost or damaged.
-    Crc,
-    /// The length field does not fit the number of cells.
-    Length,
-    /// The common part indicator is not 0.
-    Cpi,
-    /// More cells, or a longer SDU, than this VC allows.
-    TooLong,
-    /// The sender aborted the PDU (length 0).
-    Aborted,
-}
-
-impl fmt::Display for PduError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Crc => "CRC-32 mismatch",
-            Self::Length => "length field does not fit the cells",
-            Self::Cpi => "CPI is not 0",
-            Self::TooLong => "longer than the VC allows",
-            Self::Aborted => "aborted by the sender",
-        })
+crate::named! {
+    /// Why cells do not make an SDU.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PduError {
+        /// CRC-32 mismatch: a cell was lost or damaged.
+        Crc = "CRC-32 mismatch",
+        /// The length field does not fit the number of cells.
+        Length = "length field does not fit the cells",
+        /// The common part indicator is not 0.
+        Cpi = "CPI is not 0",
+        /// More cells, or a longer SDU, than this VC allows.
+        TooLong = "longer than the VC allows",
+        /// The sender aborted the PDU (length 0).
+        Aborted = "aborted by the sender",
     }
 }
 

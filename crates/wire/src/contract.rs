@@ -7,42 +7,27 @@
 use crate::q2931::convert::LINE_RATE;
 use crate::qos_text::QosError;
 use crate::{Qos, ServiceCategory, TrafficParams};
-use core::fmt;
 
-/// Conformance definition of a contract: which cells are tested against which rate, and what happens to the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Conformance {
-    /// Peak rate of all cells; others are discarded.
-    Cbr1,
-    /// Peak rate of all cells, and of cells with CLP 0; others are discarded.
-    Cbr2,
-    /// As CBR.2, but cells with CLP 0 above their own peak rate are tagged.
-    Cbr3,
-    /// Peak rate and sustainable rate of all cells; others are discarded.
-    Vbr1,
-    /// Peak rate of all cells, sustainable rate of cells with CLP 0; others are discarded.
-    Vbr2,
-    /// As VBR.2, but cells with CLP 0 above the sustainable rate are tagged.
-    Vbr3,
-    /// Best effort: peak rate of all cells, if the network enforces it at all.
-    Ubr1,
-    /// As UBR.1, and the network may tag any cell.
-    Ubr2,
-}
-
-impl fmt::Display for Conformance {
-    /// `VBR.3`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cbr1 => "CBR.1",
-            Self::Cbr2 => "CBR.2",
-            Self::Cbr3 => "CBR.3",
-            Self::Vbr1 => "VBR.1",
-            Self::Vbr2 => "VBR.2",
-            Self::Vbr3 => "VBR.3",
-            Self::Ubr1 => "UBR.1",
-            Self::Ubr2 => "UBR.2",
-        })
+crate::named! {
+    /// Conformance definition of a contract: which cells are tested against which rate, and what happens to the others.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Conformance {
+        /// Peak rate of all cells; others are discarded.
+        Cbr1 = "CBR.1",
+        /// Peak rate of all cells, and of cells with CLP 0; others are discarded.
+        Cbr2 = "CBR.2",
+        /// As CBR.2, but cells with CLP 0 above their own peak rate are tagged.
+        Cbr3 = "CBR.3",
+        /// Peak rate and sustainable rate of all cells; others are discarded.
+        Vbr1 = "VBR.1",
+        /// Peak rate of all cells, sustainable rate of cells with CLP 0; others are discarded.
+        Vbr2 = "VBR.2",
+        /// As VBR.2, but cells with CLP 0 above the sustainable rate are tagged.
+        Vbr3 = "VBR.3",
+        /// Best effort: peak rate of all cells, if the network enforces it at all.
+        Ubr1 = "UBR.1",
+        /// As UBR.1, and the network may tag any cell.
+        Ubr2 = "UBR.2",
     }
 }
 

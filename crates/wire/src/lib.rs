@@ -72,6 +72,7 @@ pub mod lane;
 pub mod llc;
 pub mod mpls;
 pub mod mpoa;
+mod named;
 pub mod nhrp;
 pub mod oam;
 pub mod pcapng;

@@ -2,33 +2,26 @@
 
 use core::time::Duration;
 
-/// ATM service category. Source: Traffic Management 4.0 §2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ServiceCategory {
-    /// Constant bit rate.
-    Cbr,
-    /// Real-time variable bit rate.
-    RtVbr,
-    /// Non-real-time variable bit rate.
-    NrtVbr,
-    /// Available bit rate.
-    Abr,
-    /// Guaranteed frame rate.
-    Gfr,
-    /// Unspecified bit rate: best effort.
-    Ubr,
+crate::named! {
+    /// ATM service category. Source: Traffic Management 4.0 §2.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ServiceCategory {
+        /// Constant bit rate.
+        Cbr = "cbr",
+        /// Real-time variable bit rate.
+        RtVbr = "rt-vbr",
+        /// Non-real-time variable bit rate.
+        NrtVbr = "nrt-vbr",
+        /// Available bit rate.
+        Abr = "abr",
+        /// Guaranteed frame rate.
+        Gfr = "gfr",
+        /// Unspecified bit rate: best effort.
+        Ubr = "ubr",
+    }
 }
 
 impl ServiceCategory {
-    /// All categories, by priority.
-    pub const ALL: [Self; 6] = [
-        Self::Cbr,
-        Self::RtVbr,
-        Self::NrtVbr,
-        Self::Abr,
-        Self::Gfr,
-        Self::Ubr,
-    ];
     /// True for CBR and VBR, which have their rates; false for best effort.
     #[must_use]
     pub const fn is_guaranteed(self) -> bool {

@@ -60,35 +60,10 @@ pub(crate) fn error<T>(at: usize, text: impl Into<String>) -> Result<T, QosError
 /// Bits of user data per cell, by which linux-atm converts bit/s to cells/s.
 const CELL_PAYLOAD_BITS: u128 = 384;
 
-const fn class_name(category: ServiceCategory) -> &'static str {
-    match category {
-        ServiceCategory::Cbr => "cbr",
-        ServiceCategory::RtVbr => "rt-vbr",
-        ServiceCategory::NrtVbr => "nrt-vbr",
-        ServiceCategory::Abr => "abr",
-        ServiceCategory::Gfr => "gfr",
-        ServiceCategory::Ubr => "ubr",
-    }
-}
-
 fn class_of(word: &str) -> Option<ServiceCategory> {
     match word {
         "vbr" => Some(ServiceCategory::NrtVbr),
-        _ => ServiceCategory::named(word),
-    }
-}
-
-impl ServiceCategory {
-    /// The category with this name, as [`Display`](fmt::Display) writes it.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| class_name(*one) == name)
-    }
-}
-
-impl fmt::Display for ServiceCategory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(class_name(*self))
+        _ => ServiceCategory::by_name(word),
     }
 }
 

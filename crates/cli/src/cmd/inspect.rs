@@ -8,7 +8,6 @@ use aerostat_lab::event::Names;
 use aerostat_lab::picture::Picture;
 use aerostat_live::charset;
 use aerostat_live::control::{Client, Request};
-use aerostat_node::inspect::words::Word as _;
 use aerostat_node::inspect::{self, StateKind};
 use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
@@ -97,7 +96,7 @@ impl Wanted {
         if args.output.of_tables().is_none()
             && !matches!(one_kind, Some(StateKind::Mpc | StateKind::Lec))
         {
-            let what = kinds.first().map_or("all state", |kind| kind.word());
+            let what = kinds.first().map_or("all state", |kind| kind.name());
             return Err(Failure::usage(format!("Linux has no file for '{what}'"))
                 .hint("-o proc is for lec and mpc: /proc/net/atm/lec and mpc"));
         }
@@ -205,7 +204,7 @@ fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, F
 
 /// Puts the kind in front of the title, if there are tables of several kinds.
 fn named(mut rows: Rows, kind: StateKind, several: bool) -> Rows {
-    if several && rows.title != kind.word() {
+    if several && rows.title != kind.name() {
         rows.title = match rows.title.as_str() {
             "" => kind.to_string(),
             title => format!("{kind} {title}"),

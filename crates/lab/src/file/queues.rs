@@ -34,15 +34,13 @@ section! {
 }
 scalar!(
     /// Order of service.
-    SchedulerText(Discipline), |text: &str| Discipline::ALL
-        .into_iter()
-        .find(|one| one.name() == text)
-        .ok_or_else(|| "expected round-robin, weighted or per-class".to_owned()),
-    { "enum": ["round-robin", "weighted", "per-class"] }
+    SchedulerText(Discipline), |text: &str| Discipline::by_name(text)
+        .ok_or_else(|| crate::field::expected(&Discipline::ALL.map(Discipline::name))),
+    { "enum": (Discipline::ALL.map(Discipline::name)) }
 );
 scalar!(
     /// Service category of a call. Signalling announces GFR as UBR.
-    CategoryText(ServiceCategory), |text: &str| match ServiceCategory::named(text) {
+    CategoryText(ServiceCategory), |text: &str| match ServiceCategory::by_name(text) {
         Some(ServiceCategory::Gfr) => Err("calls cannot ask for GFR, and are ubr instead".to_owned()),
         Some(category) => Ok(category),
         None => Err("expected cbr, rt-vbr, nrt-vbr, abr or ubr".to_owned()),

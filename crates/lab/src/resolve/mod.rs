@@ -53,34 +53,27 @@ use crate::model::{Lab, NodeId};
 use stage::{Building, Connecting, Happening, Joining, Programming};
 use std::collections::BTreeMap;
 
-/// The kind of node that a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// A switch.
-    Switch,
-    /// The host of the LANE services.
-    LaneServer,
-    /// A router.
-    Router,
-    /// A host.
-    Host,
-    /// The far end of a link out of the lab.
-    Outside,
+aerostat_wire::named! {
+    /// The kind of node that a name stands for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Class {
+        /// A switch.
+        Switch = "a switch",
+        /// The host of the LANE services.
+        LaneServer = "the LANE server",
+        /// A router.
+        Router = "a router",
+        /// A host.
+        Host = "a host",
+        /// The far end of a link out of the lab.
+        Outside = "the far end of a link out of the lab",
+    }
 }
 
 impl Class {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Switch => "a switch",
-            Self::LaneServer => "the LANE server",
-            Self::Router => "a router",
-            Self::Host => "a host",
-            Self::Outside => "the far end of a link out of the lab",
-        }
-    }
     /// Says that a node of this class stands where `what` is wanted.
     pub(crate) fn instead_of(self, name: &str, what: &str) -> String {
-        format!("'{name}' is {}, not {what}", self.text())
+        format!("'{name}' is {}, not {what}", self.name())
     }
     /// The table of the file that defines such nodes, as a path for [`rests_on`](crate::diag::Diagnostic::rests_on).
     const fn table(self) -> &'static str {
@@ -141,7 +134,7 @@ impl Names {
         self.count += 1;
         if let Some((_, other, first)) = self.by_name.get(name) {
             d.error(at, format!("two nodes with one name: '{name}'"))
-                .see(*first, format!("here it is {}", other.text()))
+                .see(*first, format!("here it is {}", other.name()))
                 .rests_on_name(name);
             return;
         }
@@ -155,7 +148,7 @@ impl Names {
         let text = &name.value.0;
         if let Some((_, other, first)) = self.by_name.get(text) {
             d.error(name.at, format!("two nodes with one name: '{text}'"))
-                .see(*first, format!("here it is {}", other.text()));
+                .see(*first, format!("here it is {}", other.name()));
         } else if self.behind.contains_key(text) {
             d.error(name.at, format!("two nodes with one name: '{text}'"));
         }

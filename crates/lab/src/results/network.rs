@@ -112,7 +112,7 @@ rows! {
         /// Port of the node: that of the policer, the queue or the link.
         pub port: u16 = loss.port,
         /// `link`, or why the node dropped them.
-        pub reason: Name = loss.reason.map_or("link", DropReason::text).into(),
+        pub reason: Name = loss.reason.map_or("link", DropReason::name).into(),
         /// Cells lost.
         pub cells: u64 = loss.cells,
     }

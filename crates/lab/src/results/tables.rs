@@ -2,7 +2,6 @@
 
 use super::{flows, network, programs};
 use crate::report::SHOWN;
-use aerostat_node::inspect::words::Word as _;
 use aerostat_node::inspect::{self, Column, FlatColumn, Importance, Kind, Table, TableInfo};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -33,7 +32,7 @@ pub(super) fn of_lab() -> impl Iterator<Item = &'static TableInfo> {
 static OF_NODES: LazyLock<Vec<TableInfo>> = LazyLock::new(|| {
     let mut all: Vec<(TableInfo, Vec<Column>)> = Vec::new();
     let shown =
-        inspect::tables().filter(|info| SHOWN.iter().any(|kind| kind.word() == info.kind()));
+        inspect::tables().filter(|info| SHOWN.iter().any(|kind| kind.name() == info.kind()));
     for info in shown {
         let at = all.iter().position(|(known, _)| known.name == info.name);
         let at = at.unwrap_or_else(|| {

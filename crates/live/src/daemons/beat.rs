@@ -27,7 +27,6 @@
 //! only, at most 320 times a second.
 
 use aerostat_proto::{Duration, Instant};
-use core::fmt;
 
 /// How often a tick comes: questions and looks are spread over the ticks.
 pub(super) const TICK: Duration = Duration::from_millis(50);
@@ -92,27 +91,18 @@ struct Evidence {
     total: Duration,
 }
 
-/// Why a process counts as hung.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
-    /// A signal has stopped it.
-    Stopped,
-    /// It sleeps and does not read.
-    Asleep,
-    /// It uses CPU time and does not read.
-    Loops,
-    /// It is silent, and cannot be seen.
-    Unseen,
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Stopped => "stopped",
-            Self::Asleep => "asleep with an unread question",
-            Self::Loops => "busy without an answer",
-            Self::Unseen => "silent",
-        })
+aerostat_wire::named! {
+    /// Why a process counts as hung.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Why {
+        /// A signal has stopped it.
+        Stopped = "stopped",
+        /// It sleeps and does not read.
+        Asleep = "asleep with an unread question",
+        /// It uses CPU time and does not read.
+        Loops = "busy without an answer",
+        /// It is silent, and cannot be seen.
+        Unseen = "silent",
     }
 }
 

@@ -1,63 +1,27 @@
 //! Counters of cells, and the reasons for dropping cells.
 
-use core::fmt;
-
-/// Why cells were dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropReason {
-    /// The queue of the VC, or the buffer of the port, was full.
-    Overflow,
-    /// Early packet discard: a whole frame was dropped, because the queue was long when the frame began.
-    EarlyDiscard,
-    /// Partial packet discard: the rest of a frame that had lost a cell.
-    PartialDiscard,
-    /// The queue was above the threshold for cells with CLP 1.
-    LowPriority,
-    /// The cell did not conform to the traffic contract.
-    Policed,
-    /// No connection has this label.
-    UnknownVc,
-    /// The connection was closed while the cell waited.
-    Closed,
-    /// The link is down.
-    LinkDown,
-    /// The label is for the node itself, and the node does not use it.
-    NotForUs,
-}
-
-impl DropReason {
-    /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 9] = [
-        Self::Overflow,
-        Self::EarlyDiscard,
-        Self::PartialDiscard,
-        Self::LowPriority,
-        Self::Policed,
-        Self::UnknownVc,
-        Self::Closed,
-        Self::LinkDown,
-        Self::NotForUs,
-    ];
-    /// The reason in a few words, for people and captures.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Overflow => "queue full",
-            Self::EarlyDiscard => "early packet discard",
-            Self::PartialDiscard => "partial packet discard",
-            Self::LowPriority => "low priority",
-            Self::Policed => "not conforming",
-            Self::UnknownVc => "unknown VC",
-            Self::Closed => "connection closed",
-            Self::LinkDown => "link down",
-            Self::NotForUs => "not for us",
-        }
-    }
-}
-
-impl fmt::Display for DropReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+aerostat_wire::named! {
+    /// Why cells were dropped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DropReason {
+        /// The queue of the VC, or the buffer of the port, was full.
+        Overflow = "queue full",
+        /// Early packet discard: a whole frame was dropped, because the queue was long when the frame began.
+        EarlyDiscard = "early packet discard",
+        /// Partial packet discard: the rest of a frame that had lost a cell.
+        PartialDiscard = "partial packet discard",
+        /// The queue was above the threshold for cells with CLP 1.
+        LowPriority = "low priority",
+        /// The cell did not conform to the traffic contract.
+        Policed = "not conforming",
+        /// No connection has this label.
+        UnknownVc = "unknown VC",
+        /// The connection was closed while the cell waited.
+        Closed = "connection closed",
+        /// The link is down.
+        LinkDown = "link down",
+        /// The label is for the node itself, and the node does not use it.
+        NotForUs = "not for us",
     }
 }
 

@@ -9,41 +9,20 @@ use crate::ip::books::packet_in;
 use aerostat_wire::Vc;
 use aerostat_wire::ipv4::mark_congestion;
 
-/// How a packet crosses the ATM network, as far as it matters for costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Encapsulation {
-    /// LAN emulation.
-    Lane,
-    /// An MPOA shortcut.
-    Mpoa,
-    /// Classical IP, also a shortcut of an NHRP client.
-    ClassicalIp,
-    /// A program writes and reads AAL5 SDUs.
-    Native,
-    /// A program writes and reads packets of ATP.
-    Atp,
-}
-
-impl Encapsulation {
-    /// All of them, in order.
-    pub const ALL: [Self; 5] = [
-        Self::Lane,
-        Self::Mpoa,
-        Self::ClassicalIp,
-        Self::Native,
-        Self::Atp,
-    ];
-
-    /// The word in tables and lab files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lane => "lane",
-            Self::Mpoa => "mpoa",
-            Self::ClassicalIp => "clip",
-            Self::Native => "native",
-            Self::Atp => "atp",
-        }
+aerostat_wire::named! {
+    /// How a packet crosses the ATM network, as far as it matters for costs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Encapsulation {
+        /// LAN emulation.
+        Lane = "lane",
+        /// An MPOA shortcut.
+        Mpoa = "mpoa",
+        /// Classical IP, also a shortcut of an NHRP client.
+        ClassicalIp = "clip",
+        /// A program writes and reads AAL5 SDUs.
+        Native = "native",
+        /// A program writes and reads packets of ATP.
+        Atp = "atp",
     }
 }
 

@@ -15,50 +15,28 @@ use aerostat_wire::AtmAddress;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Kinds of services, by their usual names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ServiceKind {
-    /// LANE client.
-    Lec,
-    /// LANE server.
-    Les,
-    /// Broadcast and unknown server.
-    Bus,
-    /// LANE configuration server.
-    Lecs,
-    /// MPOA client.
-    Mpc,
-    /// MPOA server, with its NHRP server.
-    Mps,
-    /// Member of a Classical IP subnet, optionally with its ATMARP server.
-    Clip,
-    /// NHRP client of a member of a Classical IP subnet.
-    Nhc,
-    /// ATM sockets of programs.
-    Sockets,
-}
-
-impl ServiceKind {
-    /// The name that people use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lec => "lec",
-            Self::Les => "les",
-            Self::Bus => "bus",
-            Self::Lecs => "lecs",
-            Self::Mpc => "mpc",
-            Self::Mps => "mps",
-            Self::Clip => "clip",
-            Self::Nhc => "nhc",
-            Self::Sockets => "sockets",
-        }
-    }
-}
-
-impl fmt::Display for ServiceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+aerostat_wire::named! {
+    /// Kinds of services, by their usual names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ServiceKind {
+        /// LANE client.
+        Lec = "lec",
+        /// LANE server.
+        Les = "les",
+        /// Broadcast and unknown server.
+        Bus = "bus",
+        /// LANE configuration server.
+        Lecs = "lecs",
+        /// MPOA client.
+        Mpc = "mpc",
+        /// MPOA server, with its NHRP server.
+        Mps = "mps",
+        /// Member of a Classical IP subnet, optionally with its ATMARP server.
+        Clip = "clip",
+        /// NHRP client of a member of a Classical IP subnet.
+        Nhc = "nhc",
+        /// ATM sockets of programs.
+        Sockets = "sockets",
     }
 }
 

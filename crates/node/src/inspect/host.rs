@@ -151,7 +151,7 @@ crate::rows! {
         /// MAC address.
         pub mac: Option<MacAddr> = seen.mac.map(MacAddr),
         /// State of the entry.
-        pub state: Name = seen.state.as_str().into(),
+        pub state: Name = seen.state.name().into(),
         /// Packets that wait for the answer.
         pub queued: usize = seen.queued,
         /// Packets for it that were dropped.

@@ -312,6 +312,7 @@ macro_rules! texts {
         }
     )*};
 }
+pub(super) use texts;
 texts! {
     String: |text| Some(text.to_owned()),
     Name: |text| Some(Name::Owned(text.to_owned())),

@@ -1,6 +1,6 @@
 //! The words of the tables: each state has one spelling, which is the same in JSON, in CSV and on a terminal.
 //!
-//! A column of states has the type of the states, so that a new state does not compile until it has a word here. States
+//! A column of states has the type of the states, so that a new state does not compile until it has a name. States
 //! whose machines name them in the words of Linux or of a MIB ([`Name`](super::Name)) have their spelling there.
 
 use super::{Cell, Kind, Value};
@@ -12,60 +12,10 @@ use aerostat_proto::{saal, sscop, uni};
 use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A state with a spelling.
-pub trait Word: Copy + Sized + 'static {
-    /// All states.
-    const ALL: &'static [Self];
-    /// The spelling.
-    fn word(self) -> &'static str;
-}
-
-/// Gives the states of a type their words.
-macro_rules! words {
-    ($($states:ty { $($state:ident = $word:literal,)+ })+) => {$(
-        impl Word for $states {
-            const ALL: &'static [Self] = &[$(Self::$state),+];
-            fn word(self) -> &'static str {
-                match self {
-                    $(Self::$state => $word),+
-                }
-            }
-        }
-        impl Cell for $states {
-            const KIND: Kind = Kind::Text;
-            fn cell(&self) -> Value {
-                self.word().into()
-            }
-            fn read(cell: &Value) -> Option<Self> {
-                let mut all = Self::ALL.iter();
-                all.find(|state| state.cell() == *cell).copied()
-            }
-        }
-    )+};
-}
-
-/// Makes a type whose states exist only in tables.
-macro_rules! word_types {
-    ($($(#[$about:meta])+ $states:ident { $($(#[$doc:meta])+ $state:ident = $word:literal,)+ })+) => {
-        $(
-            $(#[$about])+
-            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub enum $states {
-                $($(#[$doc])+ $state,)+
-            }
-            impl fmt::Display for $states {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str(self.word())
-                }
-            }
-        )+
-        words! { $($states { $($state = $word,)+ })+ }
-    };
-}
-
-word_types! {
+aerostat_wire::named! {
     /// Kind of state that `aerostat inspect` shows.
-    StateKind {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum StateKind {
         /// Connections.
         Vc = "vc",
         /// Calls.
@@ -122,35 +72,40 @@ word_types! {
         Why = "why",
     }
     /// Direction of a call.
-    Direction {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Direction {
         /// The call came in.
         In = "in",
         /// The call went out.
         Out = "out",
     }
     /// State of a line.
-    Line {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Line {
         /// The line works.
         Up = "up",
         /// The line does not work.
         Down = "down",
     }
     /// Number of called parties that a call may have.
-    Reach {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reach {
         /// Exactly one.
         PointToPoint = "point-to-point",
         /// Several.
         Multipoint = "multipoint",
     }
     /// Unit that a permanent connection joins.
-    Permanence {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Permanence {
         /// VCs.
         Channel = "channel",
         /// VPs.
         Path = "path",
     }
     /// Use that a program makes of its connection.
-    Does {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Does {
         /// It calls.
         Call = "call",
         /// It writes on a permanent connection.
@@ -163,21 +118,24 @@ word_types! {
         Read = "read",
     }
     /// Side that released a call.
-    Releaser {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Releaser {
         /// This end.
         Us = "us",
         /// The other end, or the network.
         Peer = "peer",
     }
     /// Half of a service that gives the reason why packets take a shortcut or not.
-    Half {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Half {
         /// An MPOA or NHRP client.
         Client = "client",
         /// An MPOA server.
         Server = "server",
     }
     /// State of an entry in the words of `atmarpd`.
-    AtmarpState {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AtmarpState {
         /// The address is asked for.
         Resolving = "RESOLV",
         /// The entry can be used.
@@ -186,7 +144,8 @@ word_types! {
         Invalid = "INVALID",
     }
     /// How a connection of Classical IP came about.
-    AtmarpEnd {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AtmarpEnd {
         /// This end called.
         Active = "active",
         /// The other end called.
@@ -195,14 +154,16 @@ word_types! {
         Permanent = "permanent",
     }
     /// ATM adaptation layers of `atmdiag`.
-    Aal {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Aal {
         /// Raw cells.
         Aal0 = "AAL0",
         /// AAL5.
         Aal5 = "AAL5",
     }
     /// Kind of a system according to ILMI.
-    Device {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Device {
         /// An end system.
         User = "user",
         /// A switch.
@@ -211,7 +172,8 @@ word_types! {
         Unknown = "-",
     }
     /// State of a way for a switch.
-    WayState {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum WayState {
         /// The port does not exist.
         NoPort = "no such port",
         /// No path over this port is left.
@@ -227,60 +189,37 @@ word_types! {
     }
 }
 
-words! {
-    signalling::Phase {
-        Waiting = "Waiting",
-        Calling = "Calling",
-        Offered = "Offered",
-        Accepted = "Accepted",
-        Connected = "Connected",
-        Releasing = "Releasing",
-    }
-    interface::Phase {
-        Down = "Down",
-        Restarting = "Restarting",
-        Ready = "Ready",
-    }
-    PortKind {
-        Host = "Host",
-        Trunk = "Trunk",
-    }
-    saal::State {
-        Released = "Released",
-        AwaitingEstablish = "AwaitingEstablish",
-        AwaitingRelease = "AwaitingRelease",
-        AwaitingResync = "AwaitingResync",
-        Established = "Established",
-    }
-    sscop::Mode {
-        Q2110 = "Q2110",
-        Qsaal1 = "Qsaal1",
-        Auto = "Auto",
-    }
-    uni::Version {
-        Uni30 = "3.0",
-        Uni31 = "3.1",
-        Uni40 = "4.0",
-    }
-    mps::IngressState {
-        Resolving = "Resolving",
-        Resolved = "Resolved",
-        Refreshing = "Refreshing",
-    }
-    mps::EgressState {
-        Imposing = "Imposing",
-        Imposed = "Imposed",
-        Clearing = "Clearing",
-    }
-    mps::ConnUse {
-        Control = "Control",
-        Shortcut = "Shortcut",
-    }
-    mps::ConnState {
-        Calling = "Calling",
-        Accepted = "Accepted",
-        Open = "Open",
-    }
+/// Makes cells of the names of states.
+macro_rules! cells {
+    ($($states:ty),+ $(,)?) => {
+        super::rows::texts! { $($states: <$states>::by_name),+ }
+    };
+}
+
+cells! {
+    StateKind,
+    Direction,
+    Line,
+    Reach,
+    Permanence,
+    Does,
+    Releaser,
+    Half,
+    AtmarpState,
+    AtmarpEnd,
+    Aal,
+    Device,
+    WayState,
+    signalling::Phase,
+    interface::Phase,
+    PortKind,
+    saal::State,
+    sscop::Mode,
+    uni::Version,
+    mps::IngressState,
+    mps::EgressState,
+    mps::ConnUse,
+    mps::ConnState,
 }
 
 impl From<bool> for Line {
@@ -323,16 +262,14 @@ impl std::error::Error for NoKind {}
 impl core::str::FromStr for StateKind {
     type Err = NoKind;
     fn from_str(word: &str) -> Result<Self, NoKind> {
-        let mut all = Self::ALL.iter();
-        all.find(|kind| kind.word() == word).copied().ok_or(NoKind)
+        Self::by_name(word).ok_or(NoKind)
     }
 }
 
 impl StateKind {
     /// The kinds that users name: all except those of the tools of Linux, and reasons.
     pub fn named() -> impl Iterator<Item = Self> {
-        let all = Self::ALL.iter().copied();
-        all.filter(|kind| {
+        Self::ALL.into_iter().filter(|kind| {
             !matches!(
                 kind,
                 Self::Atmarp | Self::Atmaddr | Self::Atmdiag | Self::Why
@@ -343,7 +280,7 @@ impl StateKind {
 
 impl Serialize for StateKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
+        serializer.serialize_str(self.name())
     }
 }
 

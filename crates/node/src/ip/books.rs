@@ -74,13 +74,13 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cells(DropReason::Policed) => "policer",
-            Self::Cells(reason) => reason.text(),
+            Self::Cells(reason) => reason.name(),
             Self::CellLost => "cell lost",
             Self::BitErrors => "bit errors",
             Self::Cut => "cut",
             Self::Off => "switched off",
             Self::Reassembly => "reassembly",
-            Self::Service(why) => why.text(),
+            Self::Service(why) => why.name(),
             Self::Arp => "ARP",
             Self::NoRoute => "no route",
             Self::Router(reason) => match reason {
@@ -97,35 +97,24 @@ impl fmt::Display for Cause {
             Self::Cpu => "CPU queue full",
             Self::Intake => "receive buffer full",
             Self::EthernetPort => "Ethernet port full",
-            Self::Vlan(refusal) => refusal.text(),
+            Self::Vlan(refusal) => refusal.name(),
             Self::Receiver => "nobody listens",
         })
     }
 }
 
-/// Why an Ethernet port of a bridge with VLANs did not take a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VlanRefusal {
-    /// The VLAN of the tag is not one of the port.
-    NotAllowed,
-    /// An access port takes no frame with the tag of a VLAN.
-    TagAtAccess,
-    /// A trunk without a native VLAN takes no frame without a tag.
-    NoTag,
-    /// The tag is cut, or its VID is reserved.
-    BadTag,
-}
-
-impl VlanRefusal {
-    /// As a cause of loss.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::NotAllowed => "VLAN not allowed at the port",
-            Self::TagAtAccess => "VLAN tag at an access port",
-            Self::NoTag => "no VLAN tag at a trunk",
-            Self::BadTag => "bad VLAN tag",
-        }
+aerostat_wire::named! {
+    /// Why an Ethernet port of a bridge with VLANs did not take a frame.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum VlanRefusal {
+        /// The VLAN of the tag is not one of the port.
+        NotAllowed = "VLAN not allowed at the port",
+        /// An access port takes no frame with the tag of a VLAN.
+        TagAtAccess = "VLAN tag at an access port",
+        /// A trunk without a native VLAN takes no frame without a tag.
+        NoTag = "no VLAN tag at a trunk",
+        /// The tag is cut, or its VID is reserved.
+        BadTag = "bad VLAN tag",
     }
 }
 
@@ -173,21 +162,14 @@ pub enum SocketEvent {
     Forgotten(SocketId),
 }
 
-/// Why a host's stack refused a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
-    /// The payload has no room for the stamp, or the packet does not fit the MTU.
-    Size,
-    /// A host may not send to this destination address.
-    Address,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Size => "size",
-            Self::Address => "address",
-        })
+aerostat_wire::named! {
+    /// Why a host's stack refused a packet.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Refusal {
+        /// The payload has no room for the stamp, or the packet does not fit the MTU.
+        Size = "size",
+        /// A host may not send to this destination address.
+        Address = "address",
     }
 }
 

@@ -15,13 +15,15 @@ use aerostat_proto::Instant;
 use aerostat_wire::ipv4::Ipv4View;
 use std::net::Ipv4Addr;
 
-/// The path of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Path {
-    /// Over the emulated LAN, which includes the routers between two ELANs.
-    Lane,
-    /// Over an MPOA shortcut.
-    Shortcut,
+aerostat_wire::named! {
+    /// The path of a packet.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Path {
+        /// Over the emulated LAN, which includes the routers between two ELANs.
+        Lane = "routed",
+        /// Over an MPOA shortcut.
+        Shortcut = "shortcut",
+    }
 }
 
 impl FlowId {
@@ -33,17 +35,6 @@ impl FlowId {
             Some(Self(app.0 as usize / 2))
         } else {
             None
-        }
-    }
-}
-
-impl Path {
-    /// The word in results: `routed` or `shortcut`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Lane => "routed",
-            Self::Shortcut => "shortcut",
         }
     }
 }

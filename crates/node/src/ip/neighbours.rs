@@ -18,6 +18,7 @@
 //! neighbour (see `make_room`); a full table in Linux refuses it. Linux accepts a neighbour's new address at once,
 //! unless the last change is less than a second old (`locktime`).
 
+use aerostat_proto::time::s;
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,10 +29,6 @@ const FAILED_SHOWN: Duration = Duration::from_secs(60);
 
 /// A neighbour that was lost less than this ago may be about to return. The value is that of the MPOA server.
 const LATELY: Duration = aerostat_proto::mpoa::mps::RETURN;
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
 
 aerostat_proto::parameters! {
     /// Timers and limits of ARP.
@@ -56,32 +53,20 @@ aerostat_proto::parameters! {
     }
 }
 
-/// State of a neighbour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NeighbourState {
-    /// The neighbour is requested for the first time; packets wait.
-    Incomplete,
-    /// A packet from the neighbour confirmed it.
-    Reachable,
-    /// The neighbour is in use, and is requested to confirm it.
-    Probe,
-    /// The neighbour did not answer.
-    Failed,
-    /// The lab gives the neighbour.
-    Permanent,
-}
-
-impl NeighbourState {
-    /// The state in the words of `ip neighbour`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Incomplete => "incomplete",
-            Self::Reachable => "reachable",
-            Self::Probe => "probe",
-            Self::Failed => "failed",
-            Self::Permanent => "permanent",
-        }
+aerostat_wire::named! {
+    /// State of a neighbour.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum NeighbourState {
+        /// The neighbour is requested for the first time; packets wait.
+        Incomplete = "incomplete",
+        /// A packet from the neighbour confirmed it.
+        Reachable = "reachable",
+        /// The neighbour is in use, and is requested to confirm it.
+        Probe = "probe",
+        /// The neighbour did not answer.
+        Failed = "failed",
+        /// The lab gives the neighbour.
+        Permanent = "permanent",
     }
 }
 

@@ -247,21 +247,23 @@ pub enum Output {
     Daemon(ToDaemon<ToSigd>),
 }
 
-/// State of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// The call was made while the link was down; it waits since then.
-    Waiting,
-    /// The daemon was told to make the call.
-    Calling,
-    /// Offered to the user.
-    Offered,
-    /// Accepted by the user.
-    Accepted,
-    /// In use.
-    Connected,
-    /// Over for its user; the network has not confirmed this yet.
-    Releasing,
+aerostat_wire::named! {
+    /// State of a call.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Phase {
+        /// The call was made while the link was down; it waits since then.
+        Waiting = "Waiting",
+        /// The daemon was told to make the call.
+        Calling = "Calling",
+        /// Offered to the user.
+        Offered = "Offered",
+        /// Accepted by the user.
+        Accepted = "Accepted",
+        /// In use.
+        Connected = "Connected",
+        /// Over for its user; the network has not confirmed this yet.
+        Releasing = "Releasing",
+    }
 }
 
 /// One call, for display.

@@ -13,13 +13,15 @@ use super::queues::CallQueues;
 use crate::atm::{CellRate, Discipline, Limits, PathConfig, Policing, PortLimits};
 use aerostat_proto::interface::{self, Interface};
 
-/// The kind of system at the other end of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortKind {
-    /// A host: calling addresses are checked, and every leaf gets a SETUP of its own.
-    Host,
-    /// Another switch: calls are not sent back to it, leaves are added with ADD PARTY.
-    Trunk,
+aerostat_wire::named! {
+    /// The kind of system at the other end of a port.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PortKind {
+        /// A host: calling addresses are checked, and every leaf gets a SETUP of its own.
+        Host = "Host",
+        /// Another switch: calls are not sent back to it, leaves are added with ADD PARTY.
+        Trunk = "Trunk",
+    }
 }
 
 impl PortKind {

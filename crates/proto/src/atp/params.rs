@@ -2,6 +2,7 @@
 
 use crate::Duration;
 use crate::parameters::Octets;
+use crate::time::ms;
 use aerostat_wire::atp::{HEADER_LEN, MIN_MTU};
 
 /// Rules that a connection follows. Both ends need the same profile: nothing on the wire tells it.
@@ -13,10 +14,6 @@ pub enum Profile {
     /// The rules that the report names as future work: cumulative ACKs, a timer from measured round trips, a window
     /// from the contract's rate or from the measured queue.
     Adaptive,
-}
-
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
 }
 
 crate::parameters! {

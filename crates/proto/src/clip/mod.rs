@@ -66,6 +66,7 @@ pub use snapshot::{ConnRow, EntryRow, Snapshot};
 
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
+use crate::time::{ms, s};
 use crate::vcc::VccTable;
 use crate::{AtmEvent, AtmRequest, ConnId, Deadlines, Duration, Instant, Machine, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -80,14 +81,6 @@ use table::Entries;
 pub const MTU: u16 = 9180;
 /// Octets of LLC/SNAP in front of a packet.
 pub const LLC_LEN: u16 = 8;
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
-}
 
 crate::parameters! {
     /// Timers. Source: RFC 2225 §8; RFC 2320; linux-atm.

@@ -257,30 +257,20 @@ pub enum Output {
     Trace(Trace),
 }
 
-/// State of an IME.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Not started, or the line is dead.
-    Stopped,
-    /// The other side has not answered yet.
-    Establishing,
-    /// The other side's versions are being read.
-    Configuring,
-    /// Prefixes are being set, or services read.
-    Registering,
-    /// The other side is being polled.
-    Verifying,
-}
-
-impl core::fmt::Display for State {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Stopped => "stopped",
-            Self::Establishing => "establishing",
-            Self::Configuring => "configuring",
-            Self::Registering => "registering",
-            Self::Verifying => "verifying",
-        })
+aerostat_wire::named! {
+    /// State of an IME.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum State {
+        /// Not started, or the line is dead.
+        Stopped = "stopped",
+        /// The other side has not answered yet.
+        Establishing = "establishing",
+        /// The other side's versions are being read.
+        Configuring = "configuring",
+        /// Prefixes are being set, or services read.
+        Registering = "registering",
+        /// The other side is being polled.
+        Verifying = "verifying",
     }
 }
 

@@ -2,16 +2,9 @@
 
 use crate::Duration;
 use crate::parameters::PerSecond;
+use crate::time::{ms, s};
 use aerostat_wire::lane::{Tlv, TlvType};
 use core::ops::RangeInclusive;
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
-}
 
 crate::parameters! {
     /// Variables of a LEC. Source: LUNI 2.0 §5.1, with its C numbers.

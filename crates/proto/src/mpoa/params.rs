@@ -4,6 +4,7 @@
 
 use crate::parameters;
 use crate::requests::{Repeats, RetryRule};
+use crate::time::s;
 use crate::{Duration, Instant};
 use aerostat_wire::lane::{Tlv, TlvType};
 use core::net::IpAddr;
@@ -21,10 +22,6 @@ pub(crate) const ENCAPSULATION: u16 = 12;
 /// SDU that an end of shortcuts accepts, octets: a caller may ask for more room than its packets need (1600 octets in
 /// the thesis), and its packets are limited by the MTU of the reply.
 pub(crate) const SHORTCUT_SDU: u16 = MAX_MTU + ENCAPSULATION;
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
 
 parameters! {
     /// MPC-p1 to MPC-p6.

@@ -9,33 +9,24 @@ use aerostat_wire::prefix::{masked, width, within};
 
 use crate::Instant;
 
-/// Why a binding is in the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// This router is the exit: packets for the destination come to the router's own ATM address.
-    Router,
-    /// An egress client accepted the binding, and this server answered with it.
-    Imposed,
-    /// A reply brought the binding for a client of this server.
-    Learned,
-    /// The station itself registered the binding.
-    Registered,
-    /// An authoritative reply to another requester, which passed through here.
-    Transit,
+aerostat_wire::named! {
+    /// Why a binding is in the cache.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Reason {
+        /// This router is the exit: packets for the destination come to the router's own ATM address.
+        Router = "router",
+        /// An egress client accepted the binding, and this server answered with it.
+        Imposed = "imposed",
+        /// A reply brought the binding for a client of this server.
+        Learned = "learned",
+        /// The station itself registered the binding.
+        Registered = "registered",
+        /// An authoritative reply to another requester, which passed through here.
+        Transit = "transit",
+    }
 }
 
 impl Reason {
-    /// One word for tables and traces.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Router => "router",
-            Self::Imposed => "imposed",
-            Self::Learned => "learned",
-            Self::Registered => "registered",
-            Self::Transit => "transit",
-        }
-    }
     /// True if an answer from such a binding is authoritative (flag A). Source: RFC 2332 §5.2.2.
     #[must_use]
     pub const fn authoritative(self) -> bool {

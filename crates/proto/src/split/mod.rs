@@ -34,71 +34,32 @@ mod seat;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use core::fmt;
 pub use daemon::{
     Daemon, Ended, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
     Signal, ToDaemon,
 };
 pub use seat::{Early, Handle, Rights, Seat, SeatCounters};
 
-/// The purpose of a daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// The MPOA client's daemon: [`crate::mpoa::split`].
-    Mpcd,
-    /// The control parts of LANE clients: [`crate::lane::lec::split`].
-    Lecd,
-    /// LANE configuration servers: [`crate::lane::server`].
-    Lecs,
-    /// LAN emulation servers.
-    Les,
-    /// Broadcast and unknown servers.
-    Bus,
-    /// The signalling daemon: [`crate::sigd`].
-    Sigd,
-    /// The ILMI daemon: [`crate::ilmi::split`].
-    Ilmid,
-    /// MPOA servers: [`crate::mpoa::mps::split`].
-    Mpsd,
-}
-
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 8] = [
-        Self::Mpcd,
-        Self::Lecd,
-        Self::Lecs,
-        Self::Les,
-        Self::Bus,
-        Self::Sigd,
-        Self::Ilmid,
-        Self::Mpsd,
-    ];
-
-    /// The name of the process for users.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mpcd => "mpcd",
-            Self::Lecd => "lecd",
-            Self::Lecs => "lecs",
-            Self::Les => "les",
-            Self::Bus => "bus",
-            Self::Sigd => "sigd",
-            Self::Ilmid => "ilmid",
-            Self::Mpsd => "mpsd",
-        }
-    }
-    /// The role of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.name() == name)
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+aerostat_wire::named! {
+    /// The purpose of a daemon.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Role {
+        /// The MPOA client's daemon: [`crate::mpoa::split`].
+        Mpcd = "mpcd",
+        /// The control parts of LANE clients: [`crate::lane::lec::split`].
+        Lecd = "lecd",
+        /// LANE configuration servers: [`crate::lane::server`].
+        Lecs = "lecs",
+        /// LAN emulation servers.
+        Les = "les",
+        /// Broadcast and unknown servers.
+        Bus = "bus",
+        /// The signalling daemon: [`crate::sigd`].
+        Sigd = "sigd",
+        /// The ILMI daemon: [`crate::ilmi::split`].
+        Ilmid = "ilmid",
+        /// MPOA servers: [`crate::mpoa::mps::split`].
+        Mpsd = "mpsd",
     }
 }
 

@@ -54,9 +54,9 @@ fn one_form_for_ever() {
 #[test]
 fn names_of_roles() {
     for role in Role::ALL {
-        assert_eq!(Role::named(role.name()), Some(role));
+        assert_eq!(Role::by_name(role.name()), Some(role));
     }
-    assert_eq!(Role::named("init"), None);
+    assert_eq!(Role::by_name("init"), None);
 }
 
 #[test]

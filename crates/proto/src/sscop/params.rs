@@ -1,25 +1,20 @@
 //! Parameters of an SSCOP entity, with the defaults of SSCF-UNI.
 
 use crate::Duration;
+use crate::time::{ms, s};
 
-/// Edition of the protocol. The PDUs are the same in all of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Q.2110, as UNI 3.1 and later require.
-    #[default]
-    Q2110,
-    /// The Q.SAAL drafts of UNI 3.0: N(SQ) is always 0, and every BGN, RS and ER counts as new.
-    Qsaal1,
-    /// Q.2110, but a first BGN with N(SQ) = 0, which no Q.2110 entity sends, switches to `Qsaal1`.
-    Auto,
-}
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
+aerostat_wire::named! {
+    /// Edition of the protocol. The PDUs are the same in all of them.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Mode {
+        /// Q.2110, as UNI 3.1 and later require.
+        #[default]
+        Q2110 = "Q2110",
+        /// The Q.SAAL drafts of UNI 3.0: N(SQ) is always 0, and every BGN, RS and ER counts as new.
+        Qsaal1 = "Qsaal1",
+        /// Q.2110, but a first BGN with N(SQ) = 0, which no Q.2110 entity sends, switches to `Qsaal1`.
+        Auto = "Auto",
+    }
 }
 
 crate::parameters! {

@@ -1,16 +1,9 @@
 //! Parameters of an interface: timers and limits, with their defaults and sources.
 
 use crate::Duration;
+use crate::time::{ms, s};
 
 use super::{Side, Version, location};
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
-}
 
 crate::parameters! {
     /// Timer values; the defaults are those of the network. Source: Q.2931 §7, Q.2971 §12, UNI 3.1 §5.7.

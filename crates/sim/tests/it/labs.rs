@@ -131,7 +131,7 @@ fn table(bench: &Bench) -> String {
                 text,
                 "{:<14}{:<10}{:>9}{:>9}{:>7}{:>7}{:>11.3}{:>11.1}{:>11.1}{:>11.1}",
                 flow.name,
-                path.path.as_str(),
+                path.path.name(),
                 path.sent_packets,
                 path.received_packets,
                 path.lost,

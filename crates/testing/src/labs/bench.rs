@@ -372,7 +372,7 @@ impl Bench {
             };
             if good == 0 || bad > 0 {
                 let name = &self.lab.traffic[flow].name;
-                let wanted = path.as_str();
+                let wanted = path.name();
                 return Err(format!(
                     "{name}: {lane} routed, {shortcut} by shortcut; wanted {wanted}"
                 ));

@@ -59,7 +59,7 @@ pub fn order(bench: &Bench) -> Result<(), String> {
         let way = (flow, left_by.get(&(flow, sequence)).copied(), sample.path);
         let top = highest.entry(way).or_insert(sequence);
         if sequence < *top {
-            let path = sample.path.as_str();
+            let path = sample.path.name();
             let what = format!("{name} {sequence} arrived after {top}, both {path}");
             return Err(format!("{}: {what}", sample.at));
         }

@@ -91,29 +91,18 @@ impl Binding {
     }
 }
 
-/// The kind of a request, or the response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// GetRequest: asks for the values of these variables.
-    Get,
-    /// GetNextRequest: asks for the variables that follow these names.
-    GetNext,
-    /// GetResponse: the response to any request.
-    Response,
-    /// SetRequest: sets these variables to these values.
-    Set,
-}
-
-impl Kind {
-    /// Its name in RFC 1157.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GetRequest",
-            Self::GetNext => "GetNextRequest",
-            Self::Response => "GetResponse",
-            Self::Set => "SetRequest",
-        }
+crate::named! {
+    /// The kind of a request, or the response.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// GetRequest: asks for the values of these variables.
+        Get = "GetRequest",
+        /// GetNextRequest: asks for the variables that follow these names.
+        GetNext = "GetNextRequest",
+        /// GetResponse: the response to any request.
+        Response = "GetResponse",
+        /// SetRequest: sets these variables to these values.
+        Set = "SetRequest",
     }
 }
 

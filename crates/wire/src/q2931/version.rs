@@ -4,32 +4,22 @@ use super::bearer::{Bearer, CauseIe, QosClass};
 use super::ie::{self, Aal, Ie};
 use super::table::{self, MessageType, id};
 use super::{Action, Element, Instruction};
-use core::fmt;
 
-/// Version of an interface. It is configured at both ends; there is no negotiation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Version {
-    /// ATM Forum UNI 3.0 (draft SSCOP, AAL mode field, own causes).
-    Uni30,
-    /// ATM Forum UNI 3.1.
-    Uni31,
-    /// ATM Forum UNI Signalling 4.0.
-    Uni40,
+crate::named! {
+    /// Version of an interface. It is configured at both ends; there is no negotiation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Version {
+        /// ATM Forum UNI 3.0 (draft SSCOP, AAL mode field, own causes).
+        Uni30 = "3.0",
+        /// ATM Forum UNI 3.1.
+        Uni31 = "3.1",
+        /// ATM Forum UNI Signalling 4.0.
+        Uni40 = "4.0",
+    }
 }
 
 /// Causes that have another number in UNI 3.0: (3.1 and later, 3.0).
 const CAUSES_30: [(u8, u8); 4] = [(16, 31), (36, 41), (37, 51), (78, 93)];
-
-impl fmt::Display for Version {
-    /// The number of the version: `3.0`, `3.1` or `4.0`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Uni30 => "3.0",
-            Self::Uni31 => "3.1",
-            Self::Uni40 => "4.0",
-        })
-    }
-}
 
 impl Version {
     /// The number that this version uses for a cause of UNI 3.1 and later.

@@ -29,30 +29,17 @@ use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How an output port chooses among queues of one class. See `port/schedule.rs`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Discipline {
-    /// Each queue in turn; ABR and GFR before UBR.
-    #[default]
-    RoundRobin,
-    /// ABR, GFR and UBR by weight, after their minimum rates.
-    Weighted,
-    /// Cells of a class in the order in which they came.
-    PerClass,
-}
-
-impl Discipline {
-    /// All disciplines.
-    pub const ALL: [Self; 3] = [Self::RoundRobin, Self::Weighted, Self::PerClass];
-
-    /// Its name in lab files and tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::Weighted => "weighted",
-            Self::PerClass => "per-class",
-        }
+aerostat_wire::named! {
+    /// How an output port chooses among queues of one class. See `port/schedule.rs`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Discipline {
+        /// Each queue in turn; ABR and GFR before UBR.
+        #[default]
+        RoundRobin = "round-robin",
+        /// ABR, GFR and UBR by weight, after their minimum rates.
+        Weighted = "weighted",
+        /// Cells of a class in the order in which they came.
+        PerClass = "per-class",
     }
 }
 

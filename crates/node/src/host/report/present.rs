@@ -5,7 +5,7 @@
 
 use crate::host::service::{Service, ServiceKind};
 use crate::host::{Client, Host, Station};
-use crate::inspect::words::{Direction, Word as _};
+use crate::inspect::words::Direction;
 use crate::inspect::{Name, host, mpoa, named, nhrp};
 use aerostat_proto::clip::Clip;
 use aerostat_proto::lane::Lec;
@@ -194,6 +194,6 @@ impl PresentCall {
     /// The state in one word, as in `inspect call`.
     #[must_use]
     pub fn phase(&self) -> &'static str {
-        self.row.phase.word()
+        self.row.phase.name()
     }
 }

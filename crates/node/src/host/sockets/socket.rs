@@ -8,45 +8,32 @@ use aerostat_proto::socket::{Status, UserData};
 use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
 use std::collections::BTreeMap;
 
-/// State of a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Opened.
-    Idle,
-    /// It has an address.
-    Bound,
-    /// It waits for calls.
-    Listening,
-    /// A call to an IP address was requested, whose ATM address is not known yet.
-    Resolving,
-    /// A call was requested and is not answered yet.
-    Connecting,
-    /// A call was accepted and cannot be used yet.
-    Accepting,
-    /// Its connection can be used.
-    Connected,
-    /// The program has ended it, and the adapter still has PDUs of it.
-    Ending,
-    /// Its connection has ended.
-    Ended,
+aerostat_wire::named! {
+    /// State of a socket.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum State {
+        /// Opened.
+        Idle = "idle",
+        /// It has an address.
+        Bound = "bound",
+        /// It waits for calls.
+        Listening = "listening",
+        /// A call to an IP address was requested, whose ATM address is not known yet.
+        Resolving = "resolving",
+        /// A call was requested and is not answered yet.
+        Connecting = "connecting",
+        /// A call was accepted and cannot be used yet.
+        Accepting = "accepting",
+        /// Its connection can be used.
+        Connected = "connected",
+        /// The program has ended it, and the adapter still has PDUs of it.
+        Ending = "ending",
+        /// Its connection has ended.
+        Ended = "ended",
+    }
 }
 
 impl State {
-    /// The state in words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Bound => "bound",
-            Self::Listening => "listening",
-            Self::Resolving => "resolving",
-            Self::Connecting => "connecting",
-            Self::Accepting => "accepting",
-            Self::Connected => "connected",
-            Self::Ending => "ending",
-            Self::Ended => "ended",
-        }
-    }
     /// State of a call of a program of the lab file, in the words of its tables.
     #[must_use]
     pub const fn of_call(self) -> &'static str {

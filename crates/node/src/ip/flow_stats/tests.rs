@@ -107,7 +107,7 @@ fn a_path_change_cuts_the_time() {
         report
             .paths
             .iter()
-            .map(|p| p.path.as_str())
+            .map(|p| p.path.name())
             .collect::<Vec<_>>(),
         ["routed", "shortcut"]
     );

@@ -145,44 +145,57 @@ pub enum RouterOutput {
     Trace(Trace),
 }
 
-/// Why a packet or frame was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropReason {
-    /// Cut short, wrong header checksum, or addresses that routers do not forward.
-    Malformed,
-    /// Neither IPv4 nor ARP.
-    NotIp,
-    /// Multicast or broadcast: never forwarded.
-    Multicast,
-    /// The forwarding queue was full.
-    QueueFull,
-    /// The time to live had expired.
-    TimeToLive,
-    /// There was no route.
-    NoRoute,
-    /// Larger than the MTU of the outgoing interface.
-    TooBig,
-    /// The neighbour did not answer ARP.
-    NoNeighbour,
-    /// The neighbour has not answered yet, and too many packets or neighbours wait already.
-    ArpQueueFull,
+impl RouterOutput {
+    /// The output that tells an event of the neighbours of an interface, if it concerns others.
+    fn news<J, A: Into<IpAddr>>(event: ArpEvent<J, A>, interface: usize) -> Option<Self> {
+        Some(match event {
+            ArpEvent::Changed { address, mac } => Self::NeighbourChanged {
+                interface,
+                address: address.into(),
+                mac,
+            },
+            ArpEvent::Answer {
+                token,
+                address,
+                mac,
+                lately,
+            } => Self::Resolved {
+                token,
+                interface,
+                address: address.into(),
+                mac,
+                lately,
+            },
+            ArpEvent::Ask { .. }
+            | ArpEvent::Release { .. }
+            | ArpEvent::Failed { .. }
+            | ArpEvent::Overflow(_) => return None,
+        })
+    }
 }
 
-impl DropReason {
-    /// The reason in words, for counters.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::NotIp => "not_ip",
-            Self::Multicast => "multicast",
-            Self::QueueFull => "queue_full",
-            Self::TimeToLive => "time_to_live",
-            Self::NoRoute => "no_route",
-            Self::TooBig => "too_big",
-            Self::NoNeighbour => "no_neighbour",
-            Self::ArpQueueFull => "arp_queue_full",
-        }
+aerostat_wire::named! {
+    /// Why a packet or frame was dropped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DropReason {
+        /// Cut short, wrong header checksum, or addresses that routers do not forward.
+        Malformed = "malformed",
+        /// Neither IPv4 nor ARP.
+        NotIp = "not_ip",
+        /// Multicast or broadcast: never forwarded.
+        Multicast = "multicast",
+        /// The forwarding queue was full.
+        QueueFull = "queue_full",
+        /// The time to live had expired.
+        TimeToLive = "time_to_live",
+        /// There was no route.
+        NoRoute = "no_route",
+        /// Larger than the MTU of the outgoing interface.
+        TooBig = "too_big",
+        /// The neighbour did not answer ARP.
+        NoNeighbour = "no_neighbour",
+        /// The neighbour has not answered yet, and too many packets or neighbours wait already.
+        ArpQueueFull = "arp_queue_full",
     }
 }
 
@@ -591,23 +604,6 @@ impl Router {
                 port.counters.out_octets += bytes.len() as u64;
                 RouterOutput::Frame { interface, bytes }
             }
-            ArpEvent::Changed { address, mac } => RouterOutput::NeighbourChanged {
-                interface,
-                address: address.into(),
-                mac,
-            },
-            ArpEvent::Answer {
-                token,
-                address,
-                mac,
-                lately,
-            } => RouterOutput::Resolved {
-                token,
-                interface,
-                address: address.into(),
-                mac,
-                lately,
-            },
             ArpEvent::Release {
                 job,
                 mac: Some(mac),
@@ -632,6 +628,7 @@ impl Router {
             ArpEvent::Overflow(job) => {
                 return self.drop_frame(job.origin, DropReason::ArpQueueFull, &job.frame);
             }
+            other => return self.output.extend(RouterOutput::news(other, interface)),
         };
         self.output.push_back(output);
     }

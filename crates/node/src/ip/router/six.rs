@@ -142,38 +142,16 @@ impl Router {
     fn six_events(&mut self) {
         for interface in 0..self.six.ports.len() {
             while let Some(event) = self.six.ports[interface].neighbours.poll_event() {
-                let output = match event {
-                    ArpEvent::Ask { address, known } => {
-                        let Some((own, _)) = self.six.ports[interface].own else {
-                            continue;
-                        };
+                let own = self.six.ports[interface].own;
+                self.output.extend(match (event, own) {
+                    (ArpEvent::Ask { address, known }, Some((own, _))) => {
                         let mac = self.ports[interface].config.mac;
                         let bytes = solicitation((mac, own), address, known);
-                        RouterOutput::Frame { interface, bytes }
+                        Some(RouterOutput::Frame { interface, bytes })
                     }
-                    ArpEvent::Changed { address, mac } => RouterOutput::NeighbourChanged {
-                        interface,
-                        address: address.into(),
-                        mac,
-                    },
-                    ArpEvent::Answer {
-                        token,
-                        address,
-                        mac,
-                        lately,
-                    } => RouterOutput::Resolved {
-                        token,
-                        interface,
-                        address: address.into(),
-                        mac,
-                        lately,
-                    },
                     // No packets wait here.
-                    ArpEvent::Release { .. } | ArpEvent::Overflow(_) | ArpEvent::Failed { .. } => {
-                        continue;
-                    }
-                };
-                self.output.push_back(output);
+                    (other, _) => RouterOutput::news(other, interface),
+                });
             }
         }
     }

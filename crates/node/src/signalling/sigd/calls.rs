@@ -41,26 +41,17 @@ impl Call {
 
 impl Sigd {
     pub(super) fn set_up(&mut self, setup: Setup, now: Instant) {
-        let Setup {
-            call,
-            calling,
-            called,
-            sap,
-            qos,
-            multipoint,
-            aal,
-            data,
-        } = setup;
-        let mut info = SetupInfo::new(called, Some(calling), sap, qos);
-        info.multipoint = multipoint;
+        let call = setup.call;
+        let mut info = SetupInfo::new(setup.called, Some(setup.calling), setup.sap, setup.qos);
+        info.multipoint = setup.multipoint;
         let made = Call {
             info: info.clone(),
             outgoing: true,
             clearing: false,
             given: None,
         };
-        info.elements.extend(data.element());
-        if aal == AalType::Aal0 {
+        info.elements.extend(setup.data.element());
+        if setup.aal == AalType::Aal0 {
             info.elements.push(Ie::Aal(Aal::cells()).encode());
         }
         self.calls.insert(call, made);
@@ -69,7 +60,7 @@ impl Sigd {
             call,
             info,
             vc,
-            party: multipoint.then_some(FIRST_PARTY),
+            party: setup.multipoint.then_some(FIRST_PARTY),
         };
         if self.request(request, now).is_err() {
             self.ended(call, Cause::RESOURCES.into());

@@ -8,69 +8,45 @@ use crate::ConnId;
 use crate::split::SeatCounters;
 use aerostat_wire::lane::{ElanName, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
-use core::fmt;
 use std::collections::BTreeMap;
 
-/// State of a client, in the words of the LEC MIB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LecState {
-    /// Not started, or stopped.
-    Stopped,
-    /// Waiting to start over.
-    Initial,
-    /// Calling the LECS.
-    LecsConnect,
-    /// LE_CONFIGURE_REQUEST is out.
-    Configure,
-    /// Calling the LES, or LE_JOIN_REQUEST is out.
-    Join,
-    /// Registering.
-    InitialRegistration,
-    /// Finding and calling the BUS.
-    BusConnect,
-    /// Frames flow.
-    Operational,
-}
-
-impl fmt::Display for LecState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Stopped => "stopped",
-            Self::Initial => "initial",
-            Self::LecsConnect => "lecsConnect",
-            Self::Configure => "configure",
-            Self::Join => "join",
-            Self::InitialRegistration => "initialRegistration",
-            Self::BusConnect => "busConnect",
-            Self::Operational => "operational",
-        })
+aerostat_wire::named! {
+    /// State of a client, in the words of the LEC MIB.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum LecState {
+        /// Not started, or stopped.
+        Stopped = "stopped",
+        /// Waiting to start over.
+        Initial = "initial",
+        /// Calling the LECS.
+        LecsConnect = "lecsConnect",
+        /// LE_CONFIGURE_REQUEST is out.
+        Configure = "configure",
+        /// Calling the LES, or LE_JOIN_REQUEST is out.
+        Join = "join",
+        /// Registering.
+        InitialRegistration = "initialRegistration",
+        /// Finding and calling the BUS.
+        BusConnect = "busConnect",
+        /// Frames flow.
+        Operational = "operational",
     }
 }
 
-/// State of a destination, in the words of Linux's `/proc/net/atm/lec`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ArpStatus {
-    /// The address is unknown, or it is known and no path was asked for.
-    Unknown,
-    /// LE_ARP is out.
-    ArpPending,
-    /// The data direct connection is being set up.
-    VcPending,
-    /// The old path is being flushed.
-    FlushPending,
-    /// Frames go on a data direct connection.
-    ForwardDirect,
-}
-
-impl fmt::Display for ArpStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unknown => "UNKNOWN",
-            Self::ArpPending => "ARP_PENDING",
-            Self::VcPending => "VC_PENDING",
-            Self::FlushPending => "FLUSH_PENDING",
-            Self::ForwardDirect => "FORWARD_DIRECT",
-        })
+aerostat_wire::named! {
+    /// State of a destination, in the words of Linux's `/proc/net/atm/lec`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ArpStatus {
+        /// The address is unknown, or it is known and no path was asked for.
+        Unknown = "UNKNOWN",
+        /// LE_ARP is out.
+        ArpPending = "ARP_PENDING",
+        /// The data direct connection is being set up.
+        VcPending = "VC_PENDING",
+        /// The old path is being flushed.
+        FlushPending = "FLUSH_PENDING",
+        /// Frames go on a data direct connection.
+        ForwardDirect = "FORWARD_DIRECT",
     }
 }
 

@@ -33,33 +33,24 @@ pub(super) fn name(key: &Key) -> String {
     }
 }
 
-/// State of an ingress cache entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IngressState {
-    /// Frames are counted; no request was sent. Linux: invalid.
-    Cached,
-    /// A Resolution Request is outstanding. Linux: resolving.
-    Query,
-    /// The destination is resolved.
-    Resolved,
-    /// Two thirds of the holding time are over; the next flow asks again. Linux: refreshing.
-    Refresh,
-    /// A request failed; the destination is left alone. Linux: resolving.
-    HoldDown,
+aerostat_wire::named! {
+    /// State of an ingress cache entry.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum IngressState {
+        /// Frames are counted; no request was sent. Linux: invalid.
+        Cached = "not asked",
+        /// A Resolution Request is outstanding. Linux: resolving.
+        Query = "resolving",
+        /// The destination is resolved.
+        Resolved = "resolved",
+        /// Two thirds of the holding time are over; the next flow asks again. Linux: refreshing.
+        Refresh = "refreshing",
+        /// A request failed; the destination is left alone. Linux: resolving.
+        HoldDown = "hold down",
+    }
 }
 
 impl IngressState {
-    /// The name in tables of this program: each state has its own.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cached => "not asked",
-            Self::Query => "resolving",
-            Self::Resolved => "resolved",
-            Self::Refresh => "refreshing",
-            Self::HoldDown => "hold down",
-        }
-    }
     /// The name that Linux displays.
     #[must_use]
     pub const fn linux_name(self) -> &'static str {

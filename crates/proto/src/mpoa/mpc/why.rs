@@ -9,56 +9,36 @@ use aerostat_wire::mpoa::code_name;
 use aerostat_wire::prefix::is_ordinary;
 use core::net::IpAddr;
 
-/// The stage that an address has reached on the way to a shortcut; the variants are in the order of the stages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WhyReason {
-    /// The client does not run.
-    Off,
-    /// No LANE interface is up.
-    NoInterface,
-    /// The client detects no flows of IPv4 (MPC-p3).
-    NoFlows,
-    /// No MPOA server is known on the ELANs.
-    NoServer,
-    /// No shortcut can lead to the address: it is a group or broadcast address.
-    NotUnicast,
-    /// No packet for the address has gone to a server.
-    Unseen,
-    /// Packets are counted; there are too few of them for a flow.
-    Counting,
-    /// The server has been asked and has not answered.
-    Asking,
-    /// The server refused; no request for the address is sent for some time.
-    Refused,
-    /// The server did not answer; no request for the address is sent for some time.
-    Unanswered,
-    /// The address is resolved, but the connection failed; packets go by LANE until the call is tried again.
-    CallFailed,
-    /// The address is resolved; the connection is being opened, or the next packet opens it.
-    Opening,
-    /// Packets take the shortcut.
-    Shortcut,
-}
-
-impl WhyReason {
-    /// One word for tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::NoInterface => "no-interface",
-            Self::NoFlows => "no-flows",
-            Self::NoServer => "no-server",
-            Self::NotUnicast => "not-unicast",
-            Self::Unseen => "unseen",
-            Self::Counting => "counting",
-            Self::Asking => "asking",
-            Self::Refused => "refused",
-            Self::Unanswered => "unanswered",
-            Self::CallFailed => "call-failed",
-            Self::Opening => "opening",
-            Self::Shortcut => "shortcut",
-        }
+aerostat_wire::named! {
+    /// The stage that an address has reached on the way to a shortcut; the variants are in the order of the stages.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum WhyReason {
+        /// The client does not run.
+        Off = "off",
+        /// No LANE interface is up.
+        NoInterface = "no-interface",
+        /// The client detects no flows of IPv4 (MPC-p3).
+        NoFlows = "no-flows",
+        /// No MPOA server is known on the ELANs.
+        NoServer = "no-server",
+        /// No shortcut can lead to the address: it is a group or broadcast address.
+        NotUnicast = "not-unicast",
+        /// No packet for the address has gone to a server.
+        Unseen = "unseen",
+        /// Packets are counted; there are too few of them for a flow.
+        Counting = "counting",
+        /// The server has been asked and has not answered.
+        Asking = "asking",
+        /// The server refused; no request for the address is sent for some time.
+        Refused = "refused",
+        /// The server did not answer; no request for the address is sent for some time.
+        Unanswered = "unanswered",
+        /// The address is resolved, but the connection failed; packets go by LANE until the call is tried again.
+        CallFailed = "call-failed",
+        /// The address is resolved; the connection is being opened, or the next packet opens it.
+        Opening = "opening",
+        /// Packets take the shortcut.
+        Shortcut = "shortcut",
     }
 }
 

@@ -20,24 +20,28 @@ pub const IDLE: Duration = Duration::from_secs(1200);
 /// Largest AAL5 SDU on control and data connections, octets.
 pub const MAX_SDU: u16 = 1536;
 
-/// State of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnState {
-    /// This side calls, or will call again.
-    Calling,
-    /// Accepted, not yet usable.
-    Accepted,
-    /// Usable.
-    Open,
+aerostat_wire::named! {
+    /// State of a connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ConnState {
+        /// This side calls, or will call again.
+        Calling = "Calling",
+        /// Accepted, not yet usable.
+        Accepted = "Accepted",
+        /// Usable.
+        Open = "Open",
+    }
 }
 
-/// Use of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConnUse {
-    /// MPOA and NHRP packets.
-    Control,
-    /// A shortcut that ends at this router.
-    Shortcut,
+aerostat_wire::named! {
+    /// Use of a connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ConnUse {
+        /// MPOA and NHRP packets.
+        Control = "Control",
+        /// A shortcut that ends at this router.
+        Shortcut = "Shortcut",
+    }
 }
 
 /// Data that the server stores with a connection.

@@ -13,10 +13,7 @@ use crate::Duration;
 use crate::mix::mix;
 use crate::nhrp::{RetryRule, auth};
 use crate::parameters;
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
+use crate::time::s;
 
 parameters! {
     /// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.

@@ -11,15 +11,17 @@ use super::{FaultRow, MpsParams, Server};
 use crate::nhrp::Reason;
 use crate::{ConnId, Instant};
 
-/// State of an ingress entry. Source: MPOA 1.1 appendix I.3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IngressState {
-    /// NHRP has been asked.
-    Resolving,
-    /// The client has the binding.
-    Resolved,
-    /// The client has the binding, and asks for it again.
-    Refreshing,
+aerostat_wire::named! {
+    /// State of an ingress entry. Source: MPOA 1.1 appendix I.3.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum IngressState {
+        /// NHRP has been asked.
+        Resolving = "Resolving",
+        /// The client has the binding.
+        Resolved = "Resolved",
+        /// The client has the binding, and asks for it again.
+        Refreshing = "Refreshing",
+    }
 }
 
 /// A row of the ingress cache. Source: MPOA MIB.

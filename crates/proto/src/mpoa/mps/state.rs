@@ -34,15 +34,17 @@ pub(super) struct Ingress {
     pub(super) reach: Option<Reach>,
 }
 
-/// State of an egress entry. Source: MPOA 1.1 appendix I.4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EgressState {
-    /// The client has not answered yet.
-    Imposing,
-    /// The client has accepted.
-    Imposed,
-    /// The client was told to remove it and has not answered yet.
-    Clearing,
+aerostat_wire::named! {
+    /// State of an egress entry. Source: MPOA 1.1 appendix I.4.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EgressState {
+        /// The client has not answered yet.
+        Imposing = "Imposing",
+        /// The client has accepted.
+        Imposed = "Imposed",
+        /// The client was told to remove it and has not answered yet.
+        Clearing = "Clearing",
+    }
 }
 
 /// One binding imposed on an egress client.

@@ -55,6 +55,7 @@ use super::{Expired, RequestTable, RetryRule, Station, auth};
 use crate::atm::within;
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
+use crate::time::s;
 use crate::vcc::{Call, VccTable};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 use entries::Entry;
@@ -65,10 +66,6 @@ const CONTROL_SDU: u16 = crate::mpoa::mps::MAX_SDU;
 const LEAST_MTU: u16 = aerostat_wire::fragments::LEAST_MTU;
 /// Limit of questions of other parts of the host that wait for answers.
 const QUESTIONS: usize = 256;
-
-const fn s(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
 
 crate::parameters! {
     /// Parameters of a client.

@@ -354,7 +354,7 @@ impl<'a> Check<'a> {
             if octets > room {
                 wrong.push(format!(
                     "{}: {octets} octets in {:?} are above the rate of {}",
-                    path.path.as_str(),
+                    path.path.name(),
                     path.busy,
                     link.name
                 ));
