@@ -357,13 +357,10 @@ impl<'a> Builder<'a> {
             &self.flows,
             model.lecs.iter().filter_map(|lec| lec.ip).collect(),
         ));
-        if !model.bridge.is_empty() {
-            let segment = if self.is_kernel(id) {
-                Segment::kernel()
-            } else {
-                self.segment(model, life)
-            };
-            host.bridge_to(segment);
+        if self.is_kernel(id) && model.bridges() {
+            host.bridge_to(Segment::kernel());
+        } else if !model.bridge.is_empty() {
+            host.bridge_to(self.segment(model, life));
         }
         let (mut lecs, mut mpc) = (model.lecs.clone(), model.mpoa.clone());
         if model.ilmi {
@@ -536,6 +533,7 @@ impl<'a> Builder<'a> {
             false => self.lab.timers.lec_v1.clone(),
         };
         config.proxy = match &self.lab.node(id).kind {
+            NodeKind::Host(host) if self.is_kernel(id) => host.bridges(),
             NodeKind::Host(host) => !host.bridge.is_empty(),
             _ => false,
         };

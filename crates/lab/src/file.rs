@@ -293,6 +293,13 @@ section! {
         /// Traffic of the data direct connections that it calls, the same in both directions, in the words of
         /// linux-atm's qos(7); default: as the ELAN says.
         qos: Option<At<QosText>>;
+        /// It stands for stations behind a bridge of the kernel that has its interface as a port: it learns their
+        /// addresses, and answers LE_ARP for them. For kernel hosts, and this machine as a host.
+        proxy: bool = false;
+        /// Interfaces of the machine that become ports of the bridge br0 of a host of a live lab; needs proxy.
+        ports: Option<Vec<At<String>>>;
+        /// Bridge of the machine that gets the interface as a port, if the machine is the host; needs proxy.
+        bridge: Option<At<String>>;
     }
 }
 section! {

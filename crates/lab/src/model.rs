@@ -375,9 +375,26 @@ pub struct Host {
     pub ethernet: Cable,
     /// Ethernet ports with cables of their own; if empty, all hosts of the segment share one cable.
     pub ports: Vec<EthernetPort>,
+    /// Its LANE client stands for stations behind a bridge of the kernel; `None` if it does not.
+    pub proxy: Option<Box<Proxy>>,
+}
+
+/// Ethernet of the machine behind a kernel host whose LANE client is a proxy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxy {
+    /// Interfaces of the machine that become ports of the host's bridge.
+    pub ports: Vec<String>,
+    /// Bridge of the machine that gets the host's interface as a port, if the machine is the host.
+    pub bridge: Option<String>,
 }
 
 impl Host {
+    /// True if the host bridges: its LANE client is a proxy.
+    #[must_use]
+    pub fn bridges(&self) -> bool {
+        !self.bridge.is_empty() || self.proxy.is_some()
+    }
+
     /// Its LANE client with an address; that of the first VLAN.
     #[must_use]
     pub fn lec(&self) -> &Lec {

@@ -109,7 +109,8 @@ fn belongs(lab: &Lab, id: NodeId, what: StateKind) -> bool {
 }
 
 /// Names of events about a bound that refuses something.
-const LIMITS: [&str; 5] = [
+const LIMITS: [&str; 6] = [
+    "bridge.full",
     "lecs.full",
     "les.full",
     "les.over-quota",

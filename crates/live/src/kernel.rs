@@ -3,8 +3,10 @@
 //! The lab makes the namespace, or it is that of this process ([`Place`]): then the node is the machine itself, and
 //! only the node's own interfaces and their routes are changed there, which end with the process.
 //!
-//! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so is the far
-//! end of each station's cable (see [`crate::stations`]).
+//! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so are the far
+//! end of each station's cable (see [`crate::stations`]) and the interfaces of the machine that the lab file names. If
+//! the node is the machine itself, the TAP has no address, and the bridge is one of the machine. An interface of the
+//! machine returns when the namespace ends, if it is a real one; a virtual one ends with it.
 
 pub(crate) mod tcp;
 
@@ -97,7 +99,12 @@ impl KernelNode {
         };
         let six = node.lecs().iter().any(|lec| lab.ip6(lec).is_some());
         let namespace = place.namespace(forwards, six)?;
-        let bridges = matches!(&node.kind, NodeKind::Host(host) if !host.bridge.is_empty());
+        let host = match &node.kind {
+            NodeKind::Host(host) => Some(host).filter(|host| host.bridges()),
+            _ => None,
+        };
+        let bridges = host.is_some();
+        let proxy = host.and_then(|host| host.proxy.as_deref());
         let mut taps = Vec::new();
         for lec in node.lecs() {
             let elan = lab.elan(lec.elan);
@@ -112,7 +119,12 @@ impl KernelNode {
                 mtu: lab.mtu_of(lec),
             };
             taps.push(Tap::create(&namespace, &config)?);
-            if bridges {
+            if let Some(own) = proxy.and_then(|proxy| proxy.bridge.as_ref())
+                && place == Place::Own
+            {
+                join(&config.name, own)?;
+            }
+            if bridges && place == Place::Made {
                 let address = format!("{}/{}", lec.own_ip(), elan.subnet.length);
                 let six = lab.ip6(lec).map(|(ip, length)| format!("{ip}/{length}"));
                 namespace.run(|| {
@@ -120,6 +132,10 @@ impl KernelNode {
                     six.map_or(Ok(()), |address| ipv6_of_bridge(&address))
                 })?;
             }
+        }
+        for port in proxy.iter().flat_map(|proxy| &proxy.ports) {
+            ip(&["link", "set", "dev", port, "netns", &namespace.path()])?;
+            namespace.run(|| plug_in(port))?;
         }
         namespace.run(|| {
             for route in routes {
@@ -136,7 +152,10 @@ impl KernelNode {
             && let Some(lec) = node.lecs().first()
         {
             let lan = lab.interface_name(lec);
-            let dev = if bridges { BRIDGE } else { &lan };
+            let dev = match (bridges, place) {
+                (true, Place::Made) => BRIDGE,
+                _ => &lan,
+            };
             namespace.run(|| static_neighbours(host, dev))?;
         }
         let lans = node.lecs().iter().map(|lec| Lan {
@@ -167,6 +186,14 @@ fn bridge(tap: &TapConfig, address: &str) -> io::Result<()> {
     let make = ["address", "add", address, "broadcast", "+", "dev", BRIDGE];
     ip(&make)?;
     ip(&["link", "set", "dev", BRIDGE, "up"])
+}
+
+/// Makes an interface of the machine a port of a bridge that is there.
+fn join(interface: &str, bridge: &str) -> io::Result<()> {
+    ip(&["link", "set", "dev", interface, "master", bridge]).map_err(|error| {
+        let text = format!("{error}; a bridge is made by: ip link add {bridge} type bridge");
+        io::Error::new(error.kind(), text)
+    })
 }
 
 /// Makes the interface a port of the bridge of the calling thread's namespace.

@@ -3,6 +3,7 @@
 //! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 
 use crate::Ran;
+use crate::bridges::can_bridge;
 use crate::joined::Namespace;
 use crate::live::{Runtime, can_run, has, signal, wait_for};
 use crate::{root, run};
@@ -16,6 +17,7 @@ use std::time::Duration;
 const NETWORK: &str = "labs/host/network.atm.yml";
 const WORKER: &str = "labs/host/worker.atm.yml";
 const BOTH: &str = "labs/host/both.atm.yml";
+const BRIDGE: &str = "labs/host/bridge.atm.yml";
 const UNIT: &str = "systemd/aerostat-host@.service";
 
 /// The network of the other lab, and a cable to a machine.
@@ -242,6 +244,71 @@ fn a_machine_joins_the_network_of_another_lab_and_survives_both_ends() {
     site.own.ok(&["down"]);
     assert_eq!(host.wait().unwrap().code(), Some(0));
     site.nothing_is_left();
+}
+
+/// A bridge of the machine has `lec0` as a port; a real station is behind it.
+#[test]
+fn a_bridge_of_the_machine_puts_real_stations_into_the_elan() {
+    let Some(site) = Site::new("bridge", 73).filter(|_| can_bridge()) else {
+        return;
+    };
+    site.up();
+    // Without the bridge the host says how to make it, and leaves nothing.
+    let refused = ended(site.host(BRIDGE));
+    assert_eq!(refused.code, 1, "{}", refused.err);
+    assert!(
+        refused.err.contains("ip link add br0 type bridge"),
+        "{}",
+        refused.err
+    );
+    site.nothing_is_left();
+    for line in ["ip link add br0 type bridge", "ip link set br0 up"] {
+        assert!(site.inside(line).status.success(), "{line}");
+    }
+    let station = Namespace::new(74).expect("a second one");
+    let steps = [
+        format!(
+            "ip link add port0 type veth peer name eth0 netns {}",
+            station.name
+        ),
+        "ip link set port0 master br0 up".to_owned(),
+        "ip address add 10.1.0.50/24 dev br0".to_owned(),
+    ];
+    for line in &steps {
+        assert!(site.inside(line).status.success(), "{line}");
+    }
+    let there = |line: &str| {
+        let mut words = line.split(' ');
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words);
+        station.command(&command).output().unwrap().status.success()
+    };
+    assert!(there("ip address add 10.1.0.60/24 dev eth0") && there("ip link set eth0 up"));
+    let mut host = site.start(BRIDGE);
+    // The machine, and the station, reach the network; and the network reaches them.
+    site.reaches("10.1.0.10");
+    wait_for("an answer to the station", || {
+        there("ping -n -c 1 -W 1 10.1.0.10")
+    });
+    let learned = site.own.ok(&["inspect", "machine", "bridge"]);
+    assert!(learned.contains("learned"), "{learned}");
+    // A program of the other lab's host is embedded: its kernel cannot ping, but answers came back over LE_ARP.
+    assert!(there("ping -n -q -c 20 -i 0.05 -W 1 10.1.0.10"));
+    // A restart of the host: the bridge stays, and gets its port again.
+    site.own.ok(&["down"]);
+    let mut said = String::new();
+    let code = host.wait().unwrap().code();
+    let _ = host.stderr.take().unwrap().read_to_string(&mut said);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!site.interfaces().contains("lec0"));
+    let mut host = site.start(BRIDGE);
+    wait_for("an answer to the station", || {
+        there("ping -n -c 1 -W 1 10.1.0.10")
+    });
+    site.own.ok(&["down"]);
+    assert_eq!(host.wait().unwrap().code(), Some(0));
+    assert!(site.inside("ip link del br0").status.success());
+    site.own.nothing_is_left();
 }
 
 /// The options of the unit for systemd that a test can apply: its command, capabilities, and NoNewPrivileges.

@@ -40,6 +40,7 @@ mod preload;
 mod preload_processes;
 mod privileges;
 mod promises;
+mod proxies;
 mod pseudowires;
 mod pvc;
 mod qos;

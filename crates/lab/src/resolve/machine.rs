@@ -84,8 +84,24 @@ fn of_host(name: &str, host: &HostFile, all: &mut Vec<Obstacle>) {
     let stations = host.bridge.as_ref().and_then(|table| table.0.first());
     if let Some((station, _)) = stations {
         let text = format!("{} would be a station of its own", station.value.0);
-        let hint = "remove 'bridge:': a bridge of this machine may have the interface as its port";
+        let hint = "remove 'bridge:'; with 'lec: { proxy: true, bridge: br0 }' a bridge of this machine has the interface as a port";
         all.push((station.at, text, hint.to_owned()));
+    }
+    if let Some(port) = host.lec.ports.iter().flatten().next() {
+        let text = format!("{} would be taken from this machine", port.value);
+        let hint = "remove 'ports:'; 'bridge: br0' puts the interface of the host into a bridge with ports of its own";
+        all.push((port.at, text, hint.to_owned()));
+    }
+    let proxy = host.lec.proxy.get();
+    if let Some((key, at)) = host
+        .given
+        .of(&["gateway", "routes"])
+        .next()
+        .filter(|_| proxy)
+    {
+        let text = format!("the interface has no address, and so no {key}");
+        let hint = "remove it: address and routes belong to the bridge, as 'ip address' sets them";
+        all.push((at, text, hint.to_owned()));
     }
     if let Some((vlan, _)) = host.vlans.as_ref().and_then(|table| table.0.first()) {
         let hint = "remove 'vlans:'; a host for each ELAN, each with a file of its own, has them";

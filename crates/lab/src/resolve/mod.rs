@@ -30,6 +30,7 @@ mod nodes;
 pub(crate) mod outside;
 mod permanent;
 mod ports;
+mod proxies;
 mod pseudowires;
 mod queues;
 mod rate_queues;

@@ -4,7 +4,7 @@ use super::stage::Building;
 use super::vlans::{self, Vlan};
 use super::{
     Class, Names, adapters, clip, contracts, cpu, direct, ethernet, frames, identity, lane, mpoa,
-    queues, rate_queues, tcp,
+    proxies, queues, rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
@@ -389,6 +389,7 @@ impl Builder<'_, '_> {
             };
             let address = address.with_selector(plan::SELECTOR_LEC + index);
             let lec = Lec::new(index, elan, (mac, address, Some(ip_value)));
+            proxies::none(&router.lec, d);
             lecs.push(self.client(lec, &router.lec, false, d));
         }
         let clip = lecs
@@ -485,8 +486,12 @@ impl Builder<'_, '_> {
             bridge: Vec::new(),
             ethernet: ethernet::cable(host, d),
             ports: ethernet::ports(host, d),
+            proxy: proxies::of(text, host, self.is_clip(elan), d),
         }));
         self.bridge(number, host, (elan, &vlans), d);
+    }
+    fn is_clip(&self, elan: Option<ElanId>) -> bool {
+        elan.is_some_and(|elan| self.lab.elan(elan).clip.is_some())
     }
     /// True if one of these interfaces is a LANE client.
     fn has_lane(&self, lecs: &[Lec]) -> bool {
@@ -506,7 +511,8 @@ impl Builder<'_, '_> {
         let at = |index| address.with_selector(plan::SELECTOR_LEC + index);
         let lec = Lec::new(0, own, (own_mac, at(0), Some(ip)));
         let section = &host.lec;
-        let mut lecs = vec![self.client(lec, section, host.bridge.is_some(), d)];
+        let bridges = host.bridge.is_some() || section.proxy.get();
+        let mut lecs = vec![self.client(lec, section, bridges, d)];
         for (index, (_, elan)) in (0..).zip(vlans).skip(1) {
             let of_vlan = (mac(plan::vlan_interface(index)), at(index), None);
             let lec = Lec::new(index, *elan, of_vlan);
@@ -528,10 +534,10 @@ impl Builder<'_, '_> {
         };
         let text = &name.value.0;
         if let Some((first, _)) = table.0.first()
-            && (host.vlans.is_some() || host.bridge.is_some())
+            && (host.vlans.is_some() || host.bridge.is_some() || host.lec.proxy.get())
         {
             d.error(first.at, "a host that bridges is on no further ELANs")
-                .rests_in(host.place, ["vlans", "bridge"]);
+                .rests_in(host.place, ["vlans", "bridge", "lec/proxy"]);
             return;
         }
         if let Some((elan, _)) = table.0.get(plan::MAX_HOST_LECS - 1) {

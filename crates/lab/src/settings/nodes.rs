@@ -4,8 +4,8 @@ use super::{Published, map_of, merge, named, paths_of, published, text};
 use crate::model::{
     Attachment, Cable, CallCosts, Clock, Costs, CpuConfig, EthernetPort, Expect, Forwarding, Host,
     IntakeConfig, IntakeRate, Interruptions, IpRoute, Lab, LaneServer, Lec, Mpc, Mps, Nhc, Node,
-    NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, PortVlans, QueueLimit, Router,
-    SegmentHost, Side, Switch, Tcp,
+    NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, PortVlans, Proxy, QueueLimit,
+    Router, SegmentHost, Side, Switch, Tcp,
 };
 use aerostat_node::atm::{NicConfig, RateQueue, Shaping};
 use aerostat_node::host::Encapsulation;
@@ -62,8 +62,9 @@ published! { own, lab;
         routes = of_routes(routes), neighbours = named(neighbours.iter().map(|(ip, mac)| (text(ip), text(mac).into()))),
         mpoa, nhrp, tcp, cpu; given, intake as "adapter"; given, clock; given, ilmi, uni, kernel, nic; merged,
         sockets; hidden, bridge = named(bridge.iter().map(|one| (one.name.clone(), text(one.ip).into()))),
-        ethernet = of_ethernet(*ethernet, ports, bridge, lab), ports; hidden
+        ethernet = of_ethernet(*ethernet, ports, bridge, lab), ports; hidden, proxy; given
     } + { "kind": "host" }
+    Proxy { ports = ports.join(" "), bridge }
     Cable { rate as "rate_bps", tagged as "tag" }
     EthernetPort {
         name; hidden, cable; merged, full_duplex, queue as "queue_frames", stations; hidden, vlans; merged

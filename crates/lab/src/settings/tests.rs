@@ -199,6 +199,9 @@ LecFile.llc || hosts.x.lec.llc=true
 LecFile.groups || hosts.x.lec.groups=[239.1.1.1]
 LecFile.named || routers.r.lec.named=false
 LecFile.qos || hosts.x.lec.qos=cbr:pcr=9
+LecFile.proxy || hosts.x.lec.proxy=true
+LecFile.ports | hosts.x.lec={proxy: true} | hosts.x.lec={proxy: true, ports: [eth1]}
+LecFile.bridge | hosts.x.lec={proxy: true} | hosts.x.lec={proxy: true, bridge: br7}
 ElanFile.qos || lane.elans.a.qos=cbr:pcr=9
 ElanFile.multicast_send || lane.elans.a.multicast_send={ peak: 9cells/s }
 MulticastSendFile.peak || lane.elans.b.multicast_send={ peak: 9cells/s }

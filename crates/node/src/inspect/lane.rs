@@ -36,6 +36,8 @@ crate::rows! {
         pub failed: u64 = attempts.failed,
         /// Reason why the last attempt failed.
         pub why: Option<String> = attempts.why,
+        /// `yes` while the topology of bridges in the ELAN changes: entries of their stations age faster (C19).
+        pub topology_change: bool as Detail(7) = seen.topology_change,
     }
 
     /// One row for each entry of a LANE client's LE_ARP cache.

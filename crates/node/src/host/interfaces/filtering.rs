@@ -13,8 +13,8 @@
 //! Frames from shortcuts teach nothing: their Ethernet header comes from the egress cache, not from a station.
 //!
 //! **Standards.** IEEE 802.1D-1998 §7.8 (learning) and §7.9 (filtering database, ageing time 300 s); LANE v2 §2.1.3.
-//! Sections from memory. **Not implemented**: static entries, an ageing time of one's own choice, spanning tree with
-//! its shorter ageing time.
+//! Sections from memory. While the topology of a kernel's bridge changes, entries age by its forward delay (§8.5.3.13).
+//! **Not implemented**: static entries, an ageing time of one's own choice, a spanning tree of the embedded bridge.
 
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::MacAddr;
@@ -58,6 +58,8 @@ pub(in crate::host) struct FilteringDatabase {
     far: BTreeMap<MacAddr, Instant>,
     /// No entry of `far` is older.
     oldest: Instant,
+    /// Ageing time during a change of the topology; `None`: [`AGEING`].
+    faster: Option<Duration>,
 }
 
 impl FilteringDatabase {
@@ -78,14 +80,15 @@ impl FilteringDatabase {
     /// Learns a source address that was heard from the ELAN.
     pub(in crate::host) fn hear_elan(&mut self, mac: MacAddr, now: Instant) -> Heard {
         self.near.remove(&mac);
+        let ageing = self.ageing();
         if let Some(heard) = self.far.get_mut(&mac) {
-            let known = fresh(*heard, now);
+            let known = *heard + ageing > now;
             *heard = now;
             return if known { Heard::Known } else { Heard::New };
         }
         // A full table is searched only when its oldest entry can be over.
-        if self.far.len() >= FAR && !fresh(self.oldest, now) {
-            self.far.retain(|_, heard| fresh(*heard, now));
+        if self.far.len() >= FAR && !self.fresh(self.oldest, now) {
+            self.far.retain(|_, heard| *heard + ageing > now);
             self.oldest = self.far.values().min().copied().unwrap_or(now);
         }
         if self.far.len() >= FAR {
@@ -102,7 +105,7 @@ impl FilteringDatabase {
     pub(in crate::host) fn way(&self, to: MacAddr, now: Instant) -> Way {
         match (self.near.get(&to), self.far.get(&to)) {
             (Some((_, port)), _) => Way::Port(*port),
-            (None, Some(heard)) if fresh(*heard, now) => Way::Elan,
+            (None, Some(heard)) if self.fresh(*heard, now) => Way::Elan,
             _ => Way::All,
         }
     }
@@ -122,10 +125,25 @@ impl FilteringDatabase {
         self.far.clear();
     }
 
+    /// Sets the ageing time during a change of the topology, or `None` once that is over.
+    pub(in crate::host) fn age_faster(&mut self, faster: Option<Duration>) {
+        self.faster = faster;
+    }
+
+    fn ageing(&self) -> Duration {
+        self.faster.unwrap_or(AGEING).min(AGEING)
+    }
+
+    /// True if an entry of this age still counts.
+    fn fresh(&self, heard: Instant, now: Instant) -> bool {
+        heard + self.ageing() > now
+    }
+
     /// Ends the entries of Ethernet that are past their age; true if there were any.
     pub(in crate::host) fn age(&mut self, now: Instant) -> bool {
         let known = self.near.len();
-        self.near.retain(|_, (heard, _)| fresh(*heard, now));
+        let ageing = self.ageing();
+        self.near.retain(|_, (heard, _)| *heard + ageing > now);
         self.near.len() < known
     }
 
@@ -133,7 +151,7 @@ impl FilteringDatabase {
     /// their age.
     pub(in crate::host) fn deadline(&self) -> Option<Instant> {
         let oldest = self.near.values().map(|(heard, _)| *heard).min();
-        oldest.map(|heard| heard + AGEING)
+        oldest.map(|heard| heard + self.ageing())
     }
 
     /// The addresses on Ethernet, with the time of their last frame and their port.
@@ -145,13 +163,8 @@ impl FilteringDatabase {
     /// The addresses behind the LANE client, with the time of their last frame.
     pub(in crate::host) fn far(&self, now: Instant) -> impl Iterator<Item = (MacAddr, Instant)> {
         let entries = self.far.iter().map(|(mac, heard)| (*mac, *heard));
-        entries.filter(move |(_, heard)| fresh(*heard, now))
+        entries.filter(move |(_, heard)| self.fresh(*heard, now))
     }
-}
-
-/// True if an entry of this age still counts.
-fn fresh(heard: Instant, now: Instant) -> bool {
-    heard + AGEING > now
 }
 
 #[cfg(test)]

@@ -18,15 +18,17 @@
 //! host itself is in the VLAN of its first interface.
 //!
 //! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; 802.1Q VLANs; LANE v2 §2.1.3 (proxy). **Not
-//! implemented** for embedded segments: spanning tree. A kernel's bridge has no VLANs.
+//! implemented** for embedded segments: spanning tree. A kernel's bridge has no VLANs. BPDUs of a kernel's bridge cross
+//! the ELAN as frames for a group; `segment/topology.rs` reads those that it sends.
 
 mod port;
+mod topology;
 mod vlans;
 
 pub use port::{Cable, EthernetPort, WAITING};
 pub use vlans::PortVlans;
 
-use crate::host::interfaces::filtering::{FilteringDatabase, Heard, Way};
+use crate::host::interfaces::filtering::{FilteringDatabase, Heard, NEAR, Way};
 use crate::host::interfaces::ip::cause_of;
 use crate::host::{Host, HostEvent, HostOutput, Part, Sample};
 use crate::inspect::host::{
@@ -44,6 +46,7 @@ use aerostat_proto::{Instant, Machine, Refused, Trace};
 use aerostat_wire::MacAddr;
 use aerostat_wire::vlan::{self, Tag};
 use port::{From, Port};
+use topology::Topology;
 use vlans::Vlans;
 
 /// The interface with the IP side of the host, in the first VLAN.
@@ -109,6 +112,8 @@ pub struct Segment {
     /// True if the cables and the bridge are the kernel's: then no frame passes here.
     kernel: bool,
     vlans: Vlans,
+    /// The topology of the kernel's bridge changes; without a further BPDU the change is over at this time.
+    changing: Option<Instant>,
     counters: SegmentCounters,
 }
 
@@ -125,6 +130,7 @@ impl Segment {
             ports,
             kernel: false,
             vlans: Vlans::default(),
+            changing: None,
             counters: SegmentCounters::default(),
         }
     }
@@ -250,15 +256,15 @@ impl Segment {
         lanes.flat_map(|lane| lane.frames.iter().map(|(_, _, frame)| frame.as_slice()))
     }
 
-    /// Learns the source address of a frame that came from a port; true if the address is new on this side.
-    fn learn(&mut self, vlan: usize, port: usize, frame: &[u8], now: Instant) -> bool {
+    /// Learns the source address of a frame that came from a port.
+    fn learn(&mut self, vlan: usize, port: usize, frame: &[u8], now: Instant) -> Heard {
         let source = address(frame, 6).filter(|mac| !mac.is_group());
         let Some((source, vlan)) = source.zip(self.vlans.get_mut(vlan)) else {
-            return false;
+            return Heard::Known;
         };
         let heard = vlan.learned.hear_port(source, port, now);
         self.counters.not_learned += u64::from(heard == Heard::Full);
-        heard == Heard::New
+        heard
     }
 
     /// Learns the source address of a frame that came from the ELAN.
@@ -300,7 +306,8 @@ impl Segment {
         let aged = vlans.filter_map(|(_, vlan)| vlan.learned.deadline()).min();
         let hosts = self.hosts.iter();
         let hosts = hosts.filter_map(|host| host.stack.poll_timeout()).min();
-        [frame, aged, hosts].into_iter().flatten().min()
+        let parts = [frame, aged, hosts, self.changing];
+        parts.into_iter().flatten().min()
     }
 
     /// The tables of `inspect`.
@@ -426,7 +433,12 @@ impl Host {
         }
         let vlans = segment.vlans.iter_mut();
         let aged = vlans.filter_map(|(n, vlan)| vlan.learned.age(now).then_some(n));
-        for itf in aged.collect::<Vec<_>>() {
+        let aged: Vec<usize> = aged.collect();
+        let over = segment.changing.is_some_and(|until| until <= now);
+        if over {
+            self.set_topology(None, now);
+        }
+        for itf in aged {
             self.tell_proxy(itf, now);
         }
         self.touch(Part::Segment);
@@ -581,8 +593,8 @@ impl Host {
         now: Instant,
     ) {
         let segment = self.segment.as_mut();
-        if segment.is_some_and(|segment| segment.learn(vlan, port, &frame, now)) {
-            self.station_came(vlan, &frame, now);
+        if let Some(heard) = segment.map(|segment| segment.learn(vlan, port, &frame, now)) {
+            self.heard_station(vlan, heard, &frame, now);
         }
         let own = self.interfaces.get(vlan).map(|interface| interface.mac);
         if address(&frame, 0) != own {
@@ -665,6 +677,9 @@ impl Host {
 
     /// Handles a frame from the port that a kernel's bridge has on the ELAN: of the kernel itself, or of a station.
     fn send_bridged(&mut self, frame: Vec<u8>, now: Instant) {
+        if let Some(topology) = Topology::of(&frame) {
+            self.set_topology(Some(topology).filter(|topology| topology.changes), now);
+        }
         self.learn_bridged(&frame, (1, frame.len()), now);
         self.transmit(OWN, frame, now);
     }
@@ -681,9 +696,8 @@ impl Host {
         if let Some(segment) = self.segment.as_mut().filter(|_| source != own) {
             segment.counters.frames += u64::from(frames);
             segment.counters.octets += octets as u64;
-            if segment.learn(OWN, 0, frame, now) {
-                self.station_came(OWN, frame, now);
-            }
+            let heard = segment.learn(OWN, 0, frame, now);
+            self.heard_station(OWN, heard, frame, now);
         }
         // The kernel's bridge would not send the frame here if it still knew the destination on another port.
         self.station_left(OWN, to, now);
@@ -698,12 +712,23 @@ impl Host {
         }
     }
 
-    fn station_came(&mut self, itf: usize, frame: &[u8], now: Instant) {
-        if let Some(mac) = address(frame, 6) {
-            let text = format!("{mac} is on the segment");
-            self.trace(Trace::detail("bridge.learned", text).with("mac", mac));
+    /// A station on the segment was heard.
+    fn heard_station(&mut self, itf: usize, heard: Heard, frame: &[u8], now: Instant) {
+        let refused = self.segment.as_ref().map(|of| of.counters.not_learned);
+        match (heard, address(frame, 6)) {
+            (Heard::New, Some(mac)) => {
+                let text = format!("{mac} is on the segment");
+                self.trace(Trace::detail("bridge.learned", text).with("mac", mac));
+                self.tell_proxy(itf, now);
+            }
+            (Heard::Full, Some(mac)) if refused == Some(1) => {
+                let text = format!(
+                    "{NEAR} stations are known here: the LANE client stands for no more, and {mac} is the first"
+                );
+                self.trace(Trace::milestone("bridge.full", text).with("mac", mac));
+            }
+            _ => {}
         }
-        self.tell_proxy(itf, now);
     }
 
     /// Records that an address is not on the segment any more, if it was before.

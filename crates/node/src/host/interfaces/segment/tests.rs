@@ -385,3 +385,94 @@ fn a_tag_takes_four_octets_of_time() {
     let times = ends.map(|end| end.since(NOW).as_nanos());
     assert_eq!(times, [88 * 800, 84 * 800]);
 }
+
+/// A host whose kernel bridges; what the kernel sends out of `lec0`.
+fn kernel_bridge() -> Host {
+    let mut host = bridge_of(&[], &[]);
+    host.bridge_to(Segment::kernel());
+    host
+}
+
+fn kernel_sends(host: &mut Host, frame: Vec<u8>, now: Instant) {
+    host.handle_input(HostInput::Frame { itf: 0, frame }, now);
+}
+
+fn told(host: &Host, name: &str) -> usize {
+    let events = host.out.iter().filter(|output| match output {
+        HostOutput::Event(HostEvent::Trace(trace)) => trace.name == name,
+        _ => false,
+    });
+    events.count()
+}
+
+fn near(host: &Host) -> usize {
+    let segment = host.segment.as_ref().expect("a bridge");
+    segment.vlans.get(OWN).expect("one").learned.near().count()
+}
+
+#[test]
+fn ten_thousand_stations_fill_the_table_and_the_rest_is_counted_and_told_once() {
+    let mut host = kernel_bridge();
+    let station = |number: u32| {
+        let [_, _, a, b] = number.to_be_bytes();
+        MacAddr([2, 0, 0, 1, a, b])
+    };
+    for round in 0..2 {
+        for number in 0..10_000 {
+            let now = NOW + Duration::from_secs(round);
+            kernel_sends(&mut host, frame(mac(1), station(number)), now);
+        }
+    }
+    assert_eq!((near(&host), told(&host, "bridge.full")), (1024, 1));
+    assert_eq!(counter(&host, "not_learned"), 2 * (10_000 - 1024));
+    // Groups, the host itself, and frames that are cut short teach nothing.
+    let mut host = kernel_bridge();
+    for from in [
+        MacAddr([0xff; 6]),
+        MacAddr([1, 0, 0x5e, 0, 0, 1]),
+        mac(0xee),
+    ] {
+        kernel_sends(&mut host, frame(mac(1), from), NOW);
+    }
+    kernel_sends(&mut host, vec![2; 11], NOW);
+    assert_eq!(near(&host), 0);
+}
+
+#[test]
+fn stations_are_forgotten_by_age_by_a_change_of_the_topology_and_when_they_move() {
+    let at = |seconds| NOW + Duration::from_secs(seconds);
+    let mut host = kernel_bridge();
+    let send = |host: &mut Host, number: u8, seconds| {
+        kernel_sends(host, frame(MacAddr([0xff; 6]), mac(number)), at(seconds));
+    };
+    send(&mut host, 1, 0);
+    host.handle_timeout(at(299));
+    assert_eq!(near(&host), 1);
+    host.handle_timeout(at(300));
+    assert_eq!(near(&host), 0);
+    // While the topology changes, addresses age by the forward delay of the bridge.
+    send(&mut host, 1, 300);
+    send(&mut host, 2, 310);
+    kernel_sends(&mut host, topology::tests::configuration(1), at(311));
+    kernel_sends(&mut host, topology::tests::configuration(1), at(313));
+    assert_eq!(told(&host, "bridge.topology"), 1);
+    host.handle_timeout(at(315));
+    assert_eq!(near(&host), 1);
+    kernel_sends(&mut host, topology::tests::configuration(0), at(316));
+    assert_eq!(told(&host, "bridge.topology"), 2);
+    host.handle_timeout(at(330));
+    assert_eq!(near(&host), 1);
+    // A change of whose end no BPDU comes is over after three forward delays.
+    kernel_sends(&mut host, topology::tests::configuration(1), at(331));
+    host.handle_timeout(at(376));
+    assert_eq!(told(&host, "bridge.topology"), 4);
+    // It is behind another bridge: it sends from the ELAN.
+    send(&mut host, 3, 376);
+    from_elan(
+        &mut host,
+        frame(MacAddr([0xff; 6]), mac(3)),
+        Path::Lane,
+        at(377),
+    );
+    assert_eq!(near(&host), 0);
+}
