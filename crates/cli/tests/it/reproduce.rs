@@ -272,7 +272,12 @@ fn with_and_without_noise(words: &[&str]) {
         rows.iter().map(model).collect()
     };
     assert_eq!(models(&plain), models(&noisy));
-    assert_ne!(plain, noisy);
+    // Each number is another one.
+    for (one, other) in plain.iter().zip(&noisy) {
+        let numbers = |row: &Value| [row["printed"].clone(), row["corrected"].clone()];
+        let has = numbers(one).iter().any(Value::is_number);
+        assert!(!has || numbers(one) != numbers(other), "{one}");
+    }
 }
 
 #[test]
