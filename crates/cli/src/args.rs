@@ -7,6 +7,7 @@ mod follow;
 mod groups;
 mod manage;
 mod measure;
+mod overhead;
 mod reproduce;
 mod results;
 mod rfc2544;
@@ -19,6 +20,7 @@ pub(crate) use events::*;
 pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
+pub(crate) use overhead::*;
 pub(crate) use reproduce::*;
 pub(crate) use results::*;
 pub(crate) use rfc2544::*;
@@ -154,6 +156,8 @@ pub(crate) enum Command {
     Man(ManArgs),
     /// Draw the network of a lab file, or of a running lab
     Graph(GraphArgs),
+    /// Octets and cells of packets by the encapsulation of an ATM line
+    Overhead(OverheadArgs),
 }
 
 impl Command {

@@ -20,6 +20,7 @@ mod man;
 mod measure;
 mod mount;
 mod move_station;
+mod overhead;
 mod pool;
 mod pvc;
 mod qos;
@@ -83,5 +84,6 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Completion(args) => completion::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Graph(args) => graph::run(&args),
+        Command::Overhead(args) => overhead::run(&args),
     }
 }

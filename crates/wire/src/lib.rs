@@ -69,6 +69,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod l2tp;
 pub mod lane;
+pub mod line;
 pub mod llc;
 pub mod mpls;
 pub mod mpoa;

@@ -360,7 +360,8 @@ fn traffic_type(vc: Vc, sdu: &[u8]) -> u8 {
         _ => {}
     }
     match *sdu {
-        [0xaa, 0xaa, 3, ..] => llc,
+        // SNAP, and the NLPID of PPP.
+        [0xaa, 0xaa, 3, ..] | [0xfe, 0xfe, 3, ..] => llc,
         // Marker, protocol and version of a LANE control frame.
         [0xff, 0x00, 0x01, 0x01, ..] => lane,
         [0x45..=0x4f, _, high, low, ..]

@@ -7,6 +7,7 @@ mod drawings;
 mod follow;
 mod limits;
 mod locale;
+mod overhead;
 mod queues;
 mod recordings;
 mod reproduce;
@@ -78,6 +79,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "completion",
         "man",
         "graph",
+        "overhead",
     ] {
         assert!(help.out.contains(&format!("\n  {sub} ")), "{sub}");
         let help = run(&[sub, "--help"]);
