@@ -20,8 +20,9 @@
 //! An entry of a heap may have gone stale: its queue has been closed, is empty, or was served by the other part since.
 //! Such an entry is passed over.
 
+use super::Turn;
+use super::config::CLASSES;
 use super::path::{Path, path_of};
-use super::{CLASSES, Turn};
 use crate::atm::queue::VcQueue;
 use crate::atm::rate::{CellRate, Pacer};
 use aerostat_proto::Instant;

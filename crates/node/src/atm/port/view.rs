@@ -3,7 +3,8 @@
 use super::super::counters::CellCounters;
 use super::super::pdu::Pdu;
 use super::super::queue::VcQueue;
-use super::{CLASS_NAMES, Limits, OutputPort, PathKey, PortLimits, QueueId};
+use super::config::CLASS_NAMES;
+use super::{Limits, OutputPort, PathKey, PortLimits, QueueId};
 use aerostat_proto::Duration;
 use aerostat_wire::Vc;
 

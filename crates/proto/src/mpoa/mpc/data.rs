@@ -3,6 +3,8 @@
 //! The only control packet that it reads is a purge on a shortcut (`purge`). Without a daemon the data plane forwards
 //! all frames to LANE, and keeps only what it learned from LE_ARP about MPSs.
 
+mod elans;
+
 use super::api::{Bus, MpcConfig, MpcLimits, Outbound, Output};
 use super::egress::{self, Egress, EgressState};
 use super::flows::QosTable;
@@ -17,45 +19,12 @@ use crate::mpoa::params::{ENCAPSULATION, MpcParams};
 use crate::nhrp::auth;
 use crate::{ConnId, Instant, Refused, Sdu, Several, Trace};
 use aerostat_wire::counted;
-use aerostat_wire::lane::Tlv;
-use aerostat_wire::mpoa::{
-    DeviceType, FlowFilter, SHORTCUT_HEADER_MAX, ShortcutSdu, shortcut_header,
-};
-use aerostat_wire::{AtmAddress, MacAddr, Qos};
+use aerostat_wire::mpoa::{FlowFilter, SHORTCUT_HEADER_MAX, ShortcutSdu, shortcut_header};
+use aerostat_wire::{AtmAddress, Qos};
 use core::net::IpAddr;
 use core::ops::Range;
+pub(super) use elans::Lec;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A MAC address of an MPS on one interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MpsMac {
-    pub(super) mps: AtmAddress,
-    /// True if the TLV of this MAC address itself, or the configuration, names the MPS; false if the TLV of another MAC
-    /// address lists this one.
-    own: bool,
-    /// The information from LE_ARP has aged out: no new flows start, but shortcuts stay.
-    pub(super) stale: bool,
-}
-
-/// A LANE interface.
-#[derive(Debug, Default)]
-pub(super) struct Lec {
-    pub(super) up: bool,
-    pub(super) macs: BTreeMap<MacAddr, MpsMac>,
-}
-
-impl Lec {
-    /// True if one more MAC address of an MPS may be stored; an address that is only listed gives way to an address
-    /// with a TLV of its own.
-    fn has_room(&mut self, limit: usize, own: bool) -> bool {
-        if self.macs.len() < limit {
-            return true;
-        }
-        let listed = self.macs.iter().find(|(_, known)| own && !known.own);
-        let victim = listed.map(|(mac, _)| *mac);
-        victim.is_some_and(|mac| self.macs.remove(&mac).is_some())
-    }
-}
 
 /// The shortcut that a frame takes.
 struct Taken {
@@ -556,21 +525,6 @@ impl DataPlane {
         }
     }
 
-    /// True for a LAN emulation client of this host.
-    pub(super) fn has_interface(&self, itf: usize) -> bool {
-        self.itfs.contains(&itf) || self.lecs.contains_key(&itf)
-    }
-
-    pub(super) fn set_tlvs(&self, bus: &mut Bus, tlvs: &[Tlv]) {
-        let itfs: BTreeSet<usize> = self.itfs.iter().chain(self.lecs.keys()).copied().collect();
-        for itf in itfs {
-            bus.out.push_back(Output::SetTlvs {
-                itf,
-                tlvs: tlvs.to_vec(),
-            });
-        }
-    }
-
     /// Sets, changes or removes a QoS entry. Its flows end, and their shortcuts with them.
     pub(super) fn set_qos(
         &mut self,
@@ -593,131 +547,6 @@ impl DataPlane {
     }
 
     // ---- Interfaces and discovery ----
-
-    /// The LEC has joined.
-    pub(super) fn lec_up(&mut self, itf: usize, bus: &mut Bus) {
-        let told = self.has_interface(itf);
-        self.lecs.entry(itf).or_default().up = true;
-        if let Some(control) = self.control.filter(|_| !told) {
-            let device = DeviceType::Mpc { control };
-            let tlvs = vec![device.to_tlv()];
-            bus.out.push_back(Output::SetTlvs { itf, tlvs });
-        }
-    }
-
-    /// The LEC has left: no frame arrives from its ELAN and no MPS is reached through it.
-    pub(super) fn lec_down(&mut self, itf: usize, now: Instant, bus: &mut Bus) {
-        let Some(lec) = self.lecs.get_mut(&itf) else {
-            return;
-        };
-        lec.up = false;
-        lec.macs.clear();
-        self.purge_egress(bus, |entry| entry.info.itf == itf);
-        self.forget_unreachable(now, bus);
-    }
-
-    /// LE_ARP found the owner of `mac`.
-    pub(super) fn associate(
-        &mut self,
-        itf: usize,
-        mac: MacAddr,
-        tlvs: &[Tlv],
-        now: Instant,
-        bus: &mut Bus,
-    ) {
-        let Some(device) = DeviceType::find(tlvs) else {
-            // Devices may leave the TLV out; the known information stays, and is valid again.
-            if let Some(known) = self
-                .lecs
-                .get_mut(&itf)
-                .and_then(|lec| lec.macs.get_mut(&mac))
-            {
-                known.stale = false;
-            }
-            return;
-        };
-        let Ok(device) = device else {
-            bus.counters.malformed += 1;
-            return;
-        };
-        match device.mps(Some(mac)) {
-            Some((mps, macs)) => {
-                for listed in macs {
-                    self.learn(itf, (listed, listed == mac), mps, now, bus);
-                }
-            }
-            None => {
-                let lec = self.lecs.entry(itf).or_default();
-                if lec.macs.remove(&mac).is_some() {
-                    self.forget_unreachable(now, bus);
-                }
-            }
-        }
-    }
-
-    /// The LE_ARP information about `mac` has aged out.
-    pub(super) fn dissociate(&mut self, itf: usize, mac: MacAddr) {
-        if let Some(known) = self
-            .lecs
-            .get_mut(&itf)
-            .and_then(|lec| lec.macs.get_mut(&mac))
-        {
-            known.stale = true;
-        }
-    }
-
-    /// A station is behind another bridge now: packets that arrive for it over shortcuts must go through the routers
-    /// again.
-    pub(super) fn station_left(&mut self, itf: usize, mac: MacAddr, bus: &mut Bus) {
-        let to = |entry: &egress::Entry| entry.info.header.starts_with(&mac.0);
-        self.purge_egress(bus, |entry| entry.info.itf == itf && to(entry));
-    }
-
-    /// A MAC address belongs to an MPS: its own TLV says so (`own`), or the TLV of another MAC address. The TLV of the
-    /// address itself has precedence over such lists: the LES guarantees the owner of the one address, but not of the
-    /// listed ones.
-    fn learn(
-        &mut self,
-        itf: usize,
-        (mac, own): (MacAddr, bool),
-        mps: AtmAddress,
-        now: Instant,
-        bus: &mut Bus,
-    ) {
-        let limit = self.limits.mps;
-        let lec = self.lecs.entry(itf).or_default();
-        let known = lec.macs.get(&mac).copied();
-        let stands = |known: MpsMac| known.own && !own && known.mps != mps;
-        if known.is_some_and(stands) || known.is_none() && !lec.has_room(limit, own) {
-            bus.counters.mps_limit += 1;
-            return;
-        }
-        let own = own || known.is_some_and(|known| known.own && known.mps == mps);
-        let new = !lec.macs.values().any(|known| known.mps == mps);
-        let stale = false;
-        let old = lec.macs.insert(mac, MpsMac { mps, own, stale });
-        if new {
-            let text = format!("lec{itf}: {mac} is the MPS {mps}");
-            bus.trace(
-                Trace::milestone("mpc.mps.discovered", text)
-                    .with("itf", itf)
-                    .with("mac", mac)
-                    .with("mps", mps),
-            );
-            bus.daemon(ToDaemon::SetMpsControlAddress { itf, mps });
-        }
-        if old.is_some_and(|old| old.mps != mps) {
-            self.forget_unreachable(now, bus);
-        }
-    }
-
-    /// Removes the ingress entries of MPSs that have no MAC address any more.
-    fn forget_unreachable(&mut self, now: Instant, bus: &mut Bus) {
-        let macs = self.lecs.values().flat_map(|lec| lec.macs.values());
-        let reachable: BTreeSet<AtmAddress> = macs.map(|mac| mac.mps).collect();
-        self.ingress.remove(|key, _| !reachable.contains(&key.0));
-        self.collect(now, bus);
-    }
 
     // ---- Time ----
 

@@ -4,20 +4,22 @@
 //! the QoS entry that its packets fit. *Query* while a binding is held is the refresh of appendix I.2: the shortcut
 //! stays in use.
 
+mod entry;
+
 use super::api::{Bus, MpcLimits};
 use super::daemon::category_bits;
 use super::entries::Entries;
 use super::purge::Own;
-use super::why::WhyReason;
 use crate::mpoa::messages::{FlowName, IngressInfo, ToDaemon};
-use crate::mpoa::params::{ENCAPSULATION, MpcParams};
-use crate::requests::Repeats;
+use crate::mpoa::params::MpcParams;
 use crate::{Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::counted;
 use aerostat_wire::mpoa::code_name;
 use aerostat_wire::prefix::within;
 use aerostat_wire::{AtmAddress, Qos};
 use core::net::{IpAddr, Ipv4Addr};
+pub use entry::IngressState;
+pub(super) use entry::{Back, Binding, Call, Entry, Spare};
 
 /// How long an entry that only counts is kept without a frame.
 const IDLE: Duration = Duration::from_secs(1200);
@@ -30,222 +32,6 @@ pub(super) fn name(key: &Key) -> String {
     match key.2 {
         Some(filter) if filter.is_layer_4() => format!("{} ({filter})", key.1),
         _ => key.1.to_string(),
-    }
-}
-
-aerostat_wire::named! {
-    /// State of an ingress cache entry.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum IngressState {
-        /// Frames are counted; no request was sent. Linux: invalid.
-        Cached = "not asked",
-        /// A Resolution Request is outstanding. Linux: resolving.
-        Query = "resolving",
-        /// The destination is resolved.
-        Resolved = "resolved",
-        /// Two thirds of the holding time are over; the next flow asks again. Linux: refreshing.
-        Refresh = "refreshing",
-        /// A request failed; the destination is left alone. Linux: resolving.
-        HoldDown = "hold down",
-    }
-}
-
-impl IngressState {
-    /// The name that Linux displays.
-    #[must_use]
-    pub const fn linux_name(self) -> &'static str {
-        match self {
-            Self::Cached => "invalid",
-            Self::Query | Self::HoldDown => "resolving",
-            Self::Resolved => "resolved",
-            Self::Refresh => "refreshing",
-        }
-    }
-}
-
-/// State of the request for a shortcut.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Call {
-    #[default]
-    Idle,
-    Asked,
-    Wait(Instant),
-}
-
-impl Call {
-    const fn may(self, now: Instant) -> bool {
-        match self {
-            Self::Idle => true,
-            Self::Asked => false,
-            Self::Wait(until) => until.as_nanos() <= now.as_nanos(),
-        }
-    }
-}
-
-/// A best effort connection in place of the traffic that a flow wants and cannot have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spare {
-    pub(super) conn: Option<ConnId>,
-    pub(super) call: Call,
-}
-
-/// The contents of a Resolution Reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Binding {
-    pub(super) egress: AtmAddress,
-    pub(super) tag: Option<u32>,
-    pub(super) expires: Instant,
-    /// The connection with the traffic that the flow wants.
-    pub(super) conn: Option<ConnId>,
-    /// That traffic, if more than best effort.
-    pub(super) qos: Option<Qos>,
-    pub(super) call: Call,
-    pub(super) spare: Option<Spare>,
-    /// When a packet last took a connection of its own, and not one that leads back.
-    pub(super) sent: Option<Instant>,
-    /// The connection of the other end over which the last packet went back; `None` if that took one of its own.
-    pub(super) back: Option<ConnId>,
-    mtu: u16,
-    refresh: Instant,
-}
-
-impl Binding {
-    /// The connection that the last packet took, or that the next one takes.
-    pub(super) fn shown(&self) -> Option<ConnId> {
-        self.back.or(self.in_use())
-    }
-    /// The connection that packets take which answer nothing.
-    pub(super) fn in_use(&self) -> Option<ConnId> {
-        self.conn.or(self.spare.and_then(|spare| spare.conn))
-    }
-    /// Largest packet that the connection takes.
-    fn room(&self) -> u16 {
-        let sdu = self.qos.filter(|_| self.conn.is_some());
-        let sdu = sdu.map(|qos| qos.tx.max_sdu).filter(|sdu| *sdu != 0);
-        let own = sdu.map_or(u16::MAX, |sdu| sdu.saturating_sub(ENCAPSULATION));
-        self.mtu.min(own)
-    }
-    /// Why packets take the shortcut or not: reason, sentence, and until when the answer holds.
-    pub(super) fn why(&self, entry: &Entry, now: Instant) -> (WhyReason, String, Instant) {
-        let egress = self.egress;
-        let cause = entry
-            .last_cause
-            .map_or_else(String::new, |c| format!(": {c}"));
-        match (self.in_use(), self.call) {
-            _ if self.back.is_some() => {
-                let text = format!(
-                    "packets that answer those of {egress} go back over its connection; {} did",
-                    entry.packets
-                );
-                (WhyReason::Shortcut, text, self.expires)
-            }
-            (Some(_), _) => {
-                let kind = match self.qos {
-                    Some(qos) if self.conn.is_some() => format!(" ({})", qos.tx),
-                    Some(qos) => format!(" (best effort, as {} was not to be had{cause})", qos.tx),
-                    None => String::new(),
-                };
-                let text = format!(
-                    "packets up to {} octets take the shortcut to {egress}{kind}, longer ones LANE; {} did",
-                    self.room(),
-                    entry.packets
-                );
-                (WhyReason::Shortcut, text, self.expires)
-            }
-            (None, Call::Wait(until)) if until > now => {
-                let text = format!("the call to {egress} failed{cause}; tried again later");
-                (WhyReason::CallFailed, text, until)
-            }
-            (None, Call::Asked) => {
-                let text = format!("the connection to {egress} is being opened");
-                (WhyReason::Opening, text, self.expires)
-            }
-            (None, Call::Idle | Call::Wait(_)) => {
-                let text = format!("the next packet opens the connection to {egress}");
-                (WhyReason::Opening, text, self.expires)
-            }
-        }
-    }
-}
-
-/// The way back for a packet, over a connection that the other end opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Back {
-    /// Over this connection, if the packet has at most so many octets; a longer one takes LANE, as those of a flow with
-    /// a QoS entry do.
-    Over(ConnId, u16),
-    /// The other end has just opened a connection and may soon show for which flow.
-    Expected,
-    /// The packet answers nothing that arrives on such a connection.
-    Elsewhere,
-}
-
-/// An ingress cache entry.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) state: IngressState,
-    pub(super) packets: u64,
-    pub(super) last_code: u8,
-    pub(super) last_cause: Option<Cause>,
-    pub(super) binding: Option<Binding>,
-    pub(super) retry: Option<Repeats>,
-    source: IpAddr,
-    pub(super) count: u32,
-    pub(super) window: Instant,
-    last_frame: Instant,
-    pub(super) hold_until: Instant,
-}
-
-impl Entry {
-    fn new(source: IpAddr, now: Instant) -> Self {
-        Self {
-            state: IngressState::Cached,
-            packets: 0,
-            last_code: 0,
-            last_cause: None,
-            binding: None,
-            retry: None,
-            source,
-            count: 0,
-            window: now,
-            last_frame: now,
-            hold_until: now,
-        }
-    }
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        let expires = self.binding.as_ref().map(|b| b.expires);
-        match self.state {
-            IngressState::Cached => Some(self.last_frame + IDLE),
-            IngressState::Query => [self.retry.map(|r| r.at()), expires]
-                .into_iter()
-                .flatten()
-                .min(),
-            IngressState::Resolved => self.binding.as_ref().map(|b| b.refresh),
-            IngressState::Refresh => expires,
-            IngressState::HoldDown => Some(self.hold_until),
-        }
-    }
-    /// When the entry's life ends, for display.
-    pub(super) fn ends(&self) -> Option<Instant> {
-        match (&self.binding, self.state) {
-            (Some(binding), _) => Some(binding.expires),
-            (None, IngressState::Cached | IngressState::HoldDown) => self.deadline(),
-            (None, _) => None,
-        }
-    }
-    /// Counts frames; true if the frames make a flow.
-    fn count_frames(&mut self, count: u16, now: Instant, params: &MpcParams) -> bool {
-        if now.since(self.window) >= params.flow_time {
-            (self.window, self.count) = (now, 0);
-        }
-        self.last_frame = now;
-        self.count = self.count.saturating_add(count.into());
-        self.count >= params.flow_frames.into()
-    }
-    fn hold_down(&mut self, now: Instant, params: &MpcParams) {
-        self.state = IngressState::HoldDown;
-        (self.binding, self.retry) = (None, None);
-        self.hold_until = now + params.hold_down;
     }
 }
 

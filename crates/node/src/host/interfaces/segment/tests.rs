@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::host::interfaces::filtering::AGEING;
+use crate::host::{Host, HostEvent, HostOutput};
 use crate::host::{HostInput, Ip};
+use crate::ip::meter::Path;
 use crate::signalling::{Config, Signalling};
 use aerostat_proto::Duration;
 use aerostat_proto::lane::{Lec, LecConfig};
