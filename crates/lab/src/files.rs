@@ -1,4 +1,4 @@
-//! Files that the program writes: one mechanism for all crates. [`text`] reads those that a lab names.
+//! Files that the program writes: one mechanism for all crates. `text` reads those that a lab names.
 //!
 //! **Traps.** The program often runs as root in a directory of another user, and that user may plant a symbolic link
 //! where a file of results will be. The link may lead to any file of the system. So no function of this module follows

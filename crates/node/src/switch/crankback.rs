@@ -9,7 +9,7 @@
 //! lead nearer to the destination, so there is no loop. A network tries at most as many paths as there are shortest
 //! ones.
 //!
-//! **State.** [`Tries`] lies beside a call, or beside a leaf, until it is answered; that of a call that was moved stays
+//! **State.** `Tries` lies beside a call, or beside a leaf, until it is answered; that of a call that was moved stays
 //! for display.
 //!
 //! **Standards.** Causes and locations of Q.850; the idea of PNNI 1.0 (af-pnni-0055) §8. **Not implemented**: the
