@@ -133,10 +133,6 @@ impl KernelNode {
                 })?;
             }
         }
-        for port in proxy.iter().flat_map(|proxy| &proxy.ports) {
-            ip(&["link", "set", "dev", port, "netns", &namespace.path()])?;
-            namespace.run(|| plug_in(port))?;
-        }
         namespace.run(|| {
             for route in routes {
                 let to = format!("{}/{}", route.to.network, route.to.length);
@@ -191,9 +187,42 @@ fn bridge(tap: &TapConfig, address: &str) -> io::Result<()> {
 /// Makes an interface of the machine a port of a bridge that is there.
 fn join(interface: &str, bridge: &str) -> io::Result<()> {
     ip(&["link", "set", "dev", interface, "master", bridge]).map_err(|error| {
-        let text = format!("{error}; a bridge is made by: ip link add {bridge} type bridge");
+        let text = format!("{bridge} takes no port: {error}; 'ip link show type bridge' lists bridges, and 'ip link add {bridge} type bridge' makes one");
         io::Error::new(error.kind(), text)
     })
+}
+
+/// Moves the interfaces that the lab file names from the machine into its hosts, as ports of their bridges. If one
+/// cannot be moved, those before it return: a virtual one would end with the host.
+///
+/// # Errors
+/// The error of `ip`, with the host and the interface.
+pub(crate) fn plug_ports(lab: &Lab, kernels: &Kernels) -> io::Result<()> {
+    let own = NetNs::own()?;
+    let machine = own.path();
+    let mut moved: Vec<(&NetNs, &str)> = Vec::new();
+    for (id, made) in &kernels.nodes {
+        let NodeKind::Host(host) = &lab.node(*id).kind else {
+            continue;
+        };
+        for port in host.proxy.iter().flat_map(|proxy| &proxy.ports) {
+            let there = made.namespace.path();
+            let done = ip(&["link", "set", "dev", port, "netns", &there]).and_then(|()| {
+                moved.push((&made.namespace, port));
+                made.namespace.run(|| plug_in(port))
+            });
+            let Err(error) = done else { continue };
+            for (from, port) in moved.drain(..).rev() {
+                // The machine had it, so it has room for it.
+                let back = ["link", "set", "dev", port, "nomaster", "netns", &machine];
+                let _ = from.run(|| ip(&back));
+            }
+            let name = &lab.node(*id).name;
+            let text = format!("{name}: port {port}: {error}; 'ip link' lists the interfaces");
+            return Err(io::Error::new(error.kind(), text));
+        }
+    }
+    Ok(())
 }
 
 /// Makes the interface a port of the bridge of the calling thread's namespace.

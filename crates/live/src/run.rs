@@ -25,7 +25,7 @@ use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::files::{self, Named};
 use aerostat_lab::model::{
-    ByKernel, Flow, FlowKind, Forwarding, GivenKey, KEYS, Lab, NodeId, NodeKind,
+    ByKernel, Flow, FlowKind, Forwarding, GivenKey, KEYS, Lab, NodeId, NodeKind, Proxy,
 };
 use aerostat_node::host::Cable;
 use aerostat_proto::Duration;
@@ -102,6 +102,7 @@ pub fn run(
         left_out(lab, &builder),
         made_embedded(lab, &builder).into_iter().collect(),
         not_followed(lab, &builder),
+        nothing_behind(lab, &builder, options.machine),
         kernel::tcp::notes(followed),
     ];
     for note in notes.concat() {
@@ -126,6 +127,11 @@ pub fn run(
     if let Some(directory) = &options.results {
         let failed = |error| UpError::Results(directory.clone(), error);
         std::fs::create_dir_all(directory).map_err(failed)?;
+    }
+    // Nothing that may fail before the lab runs comes after this.
+    if let Some(kernels) = kernels.as_ref().filter(|_| !options.machine) {
+        kernel::plug_ports(lab, kernels)
+            .map_err(|error| UpError::Io("setting up the lab".into(), error))?;
     }
     let needs = Needs::of(lab, claim.directory(), options.results.as_deref());
     // From here on this process has no privilege.
@@ -258,6 +264,24 @@ fn made_embedded(lab: &Lab, builder: &Builder<'_>) -> Option<String> {
         let names = some_of(&names);
         format!("nodes with 'kernel: true' are embedded with --embedded: {names}")
     })
+}
+
+/// Keys of proxies without effect: of hosts that are embedded, and the bridge of hosts that are not this machine.
+fn nothing_behind(lab: &Lab, builder: &Builder<'_>, machine: bool) -> Vec<String> {
+    let note = |(id, name, proxy): (NodeId, &String, &Proxy)| match &proxy.bridge {
+        _ if !builder.is_kernel(id) => Some(format!(
+            "{name} is embedded: no bridge of a kernel is behind it (lec.proxy)"
+        )),
+        Some(bridge) if !machine => Some(format!(
+            "the bridge of {name} is br0: 'bridge: {bridge}' counts with 'aerostat host' only"
+        )),
+        _ => None,
+    };
+    let proxies = lab.nodes().filter_map(|(id, node)| match &node.kind {
+        NodeKind::Host(host) => Some((id, &node.name, host.proxy.as_deref()?)),
+        _ => None,
+    });
+    proxies.filter_map(note).collect()
 }
 
 /// Keys of the lab file that nodes do not follow, because they are Linux kernels.

@@ -72,7 +72,7 @@ impl Stations {
         let NodeKind::Host(model) = &node.kind else {
             return Ok(());
         };
-        if !model.bridge.is_empty() {
+        if model.bridges() {
             self.hosts.push(id);
         }
         for (place, station) in model.bridge.iter().enumerate() {
@@ -208,17 +208,18 @@ impl Stations {
             let names: Vec<&str> = self.names().collect();
             let hint = match names.len() {
                 0 => "this lab has no stations behind kernel hosts".to_owned(),
-                _ => format!("stations: {}", names.join(", ")),
+                _ => format!("stations: {}; other ports move by hand", names.join(", ")),
             };
             return Err(Answer::error(format!("there is no station '{name}'"), hint));
         };
         let elan = |id| match &lab.node(id).kind {
-            NodeKind::Host(host) if !host.bridge.is_empty() => Some(host.lec().elan),
+            NodeKind::Host(host) if host.bridges() => Some(host.lec().elan),
             _ => None,
         };
         let host = &lab.node(to).name;
         let Some(wanted) = elan(to) else {
-            return Err(Answer::error(format!("{host} does not bridge"), ""));
+            let hint = "hosts with 'bridge:' or 'lec: { proxy: true }' do";
+            return Err(Answer::error(format!("{host} does not bridge"), hint));
         };
         let refuse = |error: io::Error| Answer::error(error.to_string(), "");
         let (Some(helper), Some(there)) = (self.helper.clone(), self.number(to)) else {

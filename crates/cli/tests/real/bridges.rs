@@ -144,7 +144,8 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
         return;
     }
     let lab = Bridged(Runtime::new("moves"));
-    lab.ok(&["up", "-d", "-q", LAB]);
+    let open = "hosts.open={on: s2, elan: a, ip: 10.1.0.12, lec: {proxy: true}}";
+    lab.ok(&["up", "-d", "-q", LAB, "--set", open]);
     let behind = |host: &str| lab.event(host, "bridge.learned", "01:01");
     // All others reach anna: a neighbour on her bridge, the other bridges, the router.
     for from in ["bertta", "cecilia", "pc2", "aarne"] {
@@ -218,6 +219,11 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
                 && egress.ends_with(".02a703000200.51")
         })
     });
+    // A host with real stations takes her, too: it has a bridge.
+    lab.ok(&["move", "anna", "open"]);
+    wait_for("her third bridge", || behind("open").is_some());
+    let out = lab.ping("bertta", "10.1.0.20", "5");
+    assert!(out.contains("5 received"), "behind open: {out}");
     // She moves back, and only her own announcement tells where she is.
     lab.ok(&["move", "anna", "pc1"]);
     wait_for("her bridge to know her", || {

@@ -127,6 +127,15 @@ fn a_real_station_behind_a_bridge_is_a_member_and_gets_shortcuts() {
     let Some(station) = Station::new(81, &port, "10.1.0.20") else {
         return;
     };
+    // A lab that does not start takes nothing with it: its second port is missing.
+    let text = LAB.replace("[PORT]", &format!("[{port}, none0]"));
+    let failed = Runtime::new("no-port");
+    let ran = failed.run(&["up", "-q", &crate::lab_file("no-port.atm.yml", &text)]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("pc1: port none0: "), "{}", ran.err);
+    assert!(ip(&format!("link show {port}")), "{port} is gone");
+    failed.nothing_is_left();
+
     let lab = start("proxies", &format!("[{port}]"));
     station.run("ip route add default via 10.1.0.1");
     // The bridging host, a plain host, the other bridge, another subnet; and back.

@@ -93,12 +93,8 @@ fn of_host(name: &str, host: &HostFile, all: &mut Vec<Obstacle>) {
         all.push((port.at, text, hint.to_owned()));
     }
     let proxy = host.lec.proxy.get();
-    if let Some((key, at)) = host
-        .given
-        .of(&["gateway", "routes"])
-        .next()
-        .filter(|_| proxy)
-    {
+    let routes = host.given.of(&["gateway", "routes"]);
+    for (key, at) in routes.filter(|_| proxy) {
         let text = format!("the interface has no address, and so no {key}");
         let hint = "remove it: address and routes belong to the bridge, as 'ip address' sets them";
         all.push((at, text, hint.to_owned()));

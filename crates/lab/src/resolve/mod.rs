@@ -262,6 +262,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         nodes::no_switch(file, d);
     }
     never::too_late(file, d);
+    proxies::clashes(file, d);
     if wrong(d) {
         return None;
     }

@@ -389,7 +389,9 @@ impl Builder<'_, '_> {
             };
             let address = address.with_selector(plan::SELECTOR_LEC + index);
             let lec = Lec::new(index, elan, (mac, address, Some(ip_value)));
-            proxies::none(&router.lec, d);
+            if index == 0 {
+                proxies::none(&router.lec, d);
+            }
             lecs.push(self.client(lec, &router.lec, false, d));
         }
         let clip = lecs
@@ -592,10 +594,12 @@ impl Builder<'_, '_> {
         if let Some((first, _)) = table.0.first()
             && (self.lab.elan(own).clip.is_some() || host.ilmi.get())
         {
-            d.error(
-                first.at,
-                "only members of ELANs with addresses of their own bridge",
-            );
+            let text = match host.ilmi.get() {
+                true => "a host with ilmi: true has no stations of the lab behind it",
+                false => "only members of ELANs bridge",
+            };
+            d.error(first.at, text)
+                .hint("give the host an 'address:', or 'lec: { proxy: true }' for real stations");
         }
         if let Some((name, _)) = table.0.get(plan::MAX_SEGMENT) {
             let most = plan::MAX_SEGMENT;

@@ -1,11 +1,14 @@
 //! Hosts whose LANE client stands for stations behind a bridge of the kernel.
 
 use crate::diag::Diagnostics;
-use crate::file::{HostFile, LecFile};
+use crate::file::{HostFile, LabFile, LecFile};
 use crate::model::Proxy;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest name of an interface, octets.
 const NAME_MAX: usize = 15;
+/// Interfaces that a host has itself.
+const OWN: [&str; 3] = ["lo", "br0", "lec0"];
 
 /// The Ethernet behind a host; `clip`: the host is on a Classical IP subnet.
 pub(super) fn of(
@@ -17,13 +20,15 @@ pub(super) fn of(
     let section = &host.lec;
     let Some(at) = section.given.at("proxy").filter(|_| section.proxy.get()) else {
         for (_, at) in section.given.of(&["ports", "bridge"]) {
-            d.error(at, "this needs proxy: true")
+            d.error(at, "only proxies have ports and a bridge")
+                .hint("lec: { proxy: true } makes the LANE client a proxy")
                 .rests_in(section.place, ["proxy"]);
         }
         return None;
     };
     if clip {
         d.error(at, "only members of ELANs are proxies")
+            .hint("a Classical IP subnet carries no Ethernet frames")
             .rests_in(host.place, ["elan"]);
     }
     if host.kernel.as_ref().is_some_and(|kernel| !kernel.value) {
@@ -36,6 +41,7 @@ pub(super) fn of(
     }
     if host.vlans.is_some() {
         d.error(at, "a kernel's bridge has no VLANs here")
+            .hint("a host for each VLAN, or 'bridge:' with embedded stations")
             .rests_in(host.place, ["vlans"]);
     }
     let ports = section.ports.iter().flatten();
@@ -43,15 +49,19 @@ pub(super) fn of(
     for given in names() {
         let odd = |octet: u8| octet == b'/' || !octet.is_ascii_graphic();
         let text = &given.value;
-        if text.is_empty() || text.len() > NAME_MAX || text.bytes().any(odd) || text == "lec0" {
-            d.error(
-                given.at,
-                format!("'{text}' is no interface that can be a port"),
-            )
-            .hint("an interface has a name of 1 to 15 characters, such as eth1");
+        if text.is_empty() || text.len() > NAME_MAX || text.bytes().any(odd) {
+            d.error(given.at, format!("'{text}' is no name of an interface"))
+                .hint("an interface has a name of 1 to 15 characters, such as eth1");
         }
     }
-    let mut seen = std::collections::BTreeSet::new();
+    for given in ports.clone().filter(|port| OWN.contains(&&*port.value)) {
+        d.error(
+            given.at,
+            format!("{} is an interface of every host", given.value),
+        )
+        .hint("a port is another interface of this machine, such as eth1");
+    }
+    let mut seen = BTreeSet::new();
     for given in names().filter(|given| !seen.insert(&given.value)) {
         d.error(given.at, format!("{} stands here twice", given.value));
     }
@@ -61,12 +71,108 @@ pub(super) fn of(
     }))
 }
 
+/// Reports ports that two hosts want, and those with the name of a station behind their host.
+pub(super) fn clashes(file: &LabFile, d: &mut Diagnostics) {
+    let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, host) in file.hosts.0.iter() {
+        let stations = host.bridge.iter().flat_map(|table| &table.0);
+        let stations: BTreeSet<&str> = stations.map(|(station, _)| &*station.value.0).collect();
+        for port in host.lec.ports.iter().flatten() {
+            if stations.contains(&*port.value) {
+                let text = format!(
+                    "the cable of station {} has this name at the bridge",
+                    port.value
+                );
+                d.error(port.at, text).hint("give the station another name");
+            }
+            let before = taken.insert(&port.value, &name.value.0);
+            if let Some(other) = before.filter(|other| *other != name.value.0) {
+                d.error(
+                    port.at,
+                    format!("{} is a port of {other} already", port.value),
+                );
+            }
+        }
+    }
+}
+
 /// Refuses the keys of proxies in the section of a router.
 pub(super) fn none(section: &LecFile, d: &mut Diagnostics) {
     for (_, at) in section.given.of(&["proxy", "ports", "bridge"]) {
         d.error(
             at,
             "only hosts are proxies: a router forwards packets, and no frames",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::NodeKind;
+    use crate::resolve::tests::{told, with_x};
+
+    #[test]
+    fn a_proxy_has_ports_or_a_bridge() {
+        let text = with_x("lec: { proxy: true, ports: [eth1, eth2], bridge: br7 }", "");
+        let lab = crate::resolve::tests::lab(&text);
+        let NodeKind::Host(host) = &lab.node(lab.find("x").unwrap()).kind else {
+            panic!("a host");
+        };
+        let proxy = host.proxy.as_ref().unwrap();
+        assert_eq!(proxy.ports, ["eth1", "eth2"]);
+        assert_eq!(proxy.bridge.as_deref(), Some("br7"));
+        assert!(host.bridges() && host.bridge.is_empty());
+    }
+
+    #[test]
+    fn each_mistake_is_located_and_has_a_hint() {
+        for (keys, says) in [
+            ("lec: { ports: [eth1] }", "only proxies have ports"),
+            ("lec: { bridge: br0 }", "only proxies have ports"),
+            ("lec: { proxy: true }, kernel: false", "host x is embedded"),
+            (
+                "lec: { proxy: true, ports: [lec0] }",
+                "lec0 is an interface of every host",
+            ),
+            (
+                "lec: { proxy: true, ports: [lo] }",
+                "lo is an interface of every host",
+            ),
+            (
+                "lec: { proxy: true, ports: [eth1, eth1] }",
+                "eth1 stands here twice",
+            ),
+            (
+                "lec: { proxy: true, ports: [a-name-of-16-cha] }",
+                "'a-name-of-16-cha' is no name",
+            ),
+            ("lec: { proxy: true, ports: ['a/b'] }", "'a/b' is no name"),
+            (
+                "lec: { proxy: true, groups: [239.1.1.1] }",
+                "a bridge takes the frames of all groups",
+            ),
+            (
+                "lec: { proxy: true, ports: [p] }, bridge: { p: 10.1.0.20 }",
+                "the cable of station p has this name",
+            ),
+        ] {
+            let found = told(&with_x(keys, ""));
+            assert!(found.contains(says), "{keys}: {found}");
+            assert!(
+                found.contains("error: ") && found.contains("t.atm.yml:"),
+                "{found}"
+            );
+        }
+        let two = with_x("lec: { proxy: true, ports: [eth1] }", "");
+        let two = two.replacen(
+            "ip: 10.2.0.10",
+            "ip: 10.2.0.10, lec: { proxy: true, ports: [eth1] }",
+            1,
+        );
+        assert!(
+            told(&two).contains("eth1 is a port of x already"),
+            "{}",
+            told(&two)
         );
     }
 }

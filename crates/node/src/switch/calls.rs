@@ -182,8 +182,8 @@ impl<R: RouteSelect> Switch<R> {
         self.next_call += 1;
         let negotiable = tries.offer.fallback().is_some() && self.speaks_40(root.port);
         let (branch, info) = self.go_out((id, root), to, &mut tries, now)?;
-        if branch.port != to {
-            self.tell_moved(&info.called, to, branch.port);
+        if let Some(last) = tries.failed.last().cloned() {
+            self.tell_moved(&info.called, &last, branch.port);
         }
         let mut call = Call {
             root,

@@ -18,6 +18,7 @@
 
 use aerostat_proto::uni::{Reason, SetupInfo, location};
 use aerostat_proto::{Cause, Duration, Instant, Trace};
+use aerostat_wire::AtmAddress;
 
 use super::held::Next;
 use super::{Branch, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
@@ -195,6 +196,7 @@ impl<R: RouteSelect> Switch<R> {
             return Ok(());
         };
         let called = info.called;
+        let last = tries.failed.last().cloned();
         (call.info, call.tries) = (info, Some(tries));
         call.branches.remove(&key);
         match call.parties.keys().next() {
@@ -203,21 +205,23 @@ impl<R: RouteSelect> Switch<R> {
                 call.branches.insert(branch, Branch::default());
             }
         }
-        self.tell_moved(&called, key.port, branch.port);
+        if let Some(last) = last {
+            self.tell_moved(&called, &last, branch.port);
+        }
         Ok(())
     }
 
-    /// Counts and reports that a call, or a leaf, has taken another way.
-    pub(super) fn tell_moved(
-        &mut self,
-        called: &aerostat_wire::AtmAddress,
-        from: PortNo,
-        to: PortNo,
-    ) {
+    /// Counts and reports that a call, or a leaf, is tried by another way than the one that has failed.
+    pub(super) fn tell_moved(&mut self, called: &AtmAddress, failed: &Failed, to: PortNo) {
         self.counters.moved += 1;
         let name = |port| self.port(port).map_or("", |port| &port.config.name);
-        let text = format!("call to {called} goes by {} after {}", name(to), name(from));
+        let text = format!(
+            "call to {called} is tried by {} after {}: {}",
+            name(to),
+            name(failed.port),
+            failed.reason
+        );
         let trace = Trace::milestone("switch.call.moved", text);
-        self.trace(trace.with("port", from).with("to", to));
+        self.trace(trace.with("port", failed.port).with("to", to));
     }
 }

@@ -455,9 +455,10 @@ impl<R: RouteSelect> Switch<R> {
                 port: key.port,
                 reason: reason.clone(),
             };
+            let last = failed.clone();
             if let Some(to) = self.next_way(root, &mut tries, failed, now) {
                 match self.add_party(id, root_id, tries, now) {
-                    Ok(()) => return self.tell_moved(&called, key.port, to),
+                    Ok(()) => return self.tell_moved(&called, &last, to),
                     Err(obstacle) => reason = self.reason_towards(root.port, obstacle),
                 }
             }

@@ -355,7 +355,7 @@ impl Host {
             }
             (Heard::Full, Some(mac)) if refused == Some(1) => {
                 let text = format!(
-                    "{NEAR} stations are known here: the LANE client stands for no more, and {mac} is the first"
+                    "{NEAR} stations are known here, which is the limit: the LANE client does not answer for {mac}"
                 );
                 self.trace(Trace::milestone("bridge.full", text).with("mac", mac));
             }
