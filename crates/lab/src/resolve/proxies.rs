@@ -44,12 +44,26 @@ pub(super) fn of(
             .hint("a host for each VLAN, or 'bridge:' with embedded stations")
             .rests_in(host.place, ["vlans"]);
     }
+    check_names(section, d);
+    let ports = section.ports.iter().flatten();
+    Some(Box::new(Proxy {
+        ports: ports.map(|port| port.value.clone()).collect(),
+        bridge: section.bridge.as_ref().map(|bridge| bridge.value.clone()),
+    }))
+}
+
+/// Checks the names of ports and of the bridge.
+fn check_names(section: &LecFile, d: &mut Diagnostics) {
     let ports = section.ports.iter().flatten();
     let names = || ports.clone().chain(&section.bridge);
     for given in names() {
-        let odd = |octet: u8| octet == b'/' || !octet.is_ascii_graphic();
+        let good = |octet: u8| octet.is_ascii_alphanumeric() || b"._-@:".contains(&octet);
         let text = &given.value;
-        if text.is_empty() || text.len() > NAME_MAX || text.bytes().any(odd) {
+        let begins = text
+            .bytes()
+            .next()
+            .is_some_and(|octet| octet.is_ascii_alphanumeric());
+        if !begins || text.len() > NAME_MAX || !text.bytes().all(good) {
             d.error(given.at, format!("'{text}' is no name of an interface"))
                 .hint("an interface has a name of 1 to 15 characters, such as eth1");
         }
@@ -65,10 +79,6 @@ pub(super) fn of(
     for given in names().filter(|given| !seen.insert(&given.value)) {
         d.error(given.at, format!("{} stands here twice", given.value));
     }
-    Some(Box::new(Proxy {
-        ports: ports.map(|port| port.value.clone()).collect(),
-        bridge: section.bridge.as_ref().map(|bridge| bridge.value.clone()),
-    }))
 }
 
 /// Reports ports that two hosts want, and those with the name of a station behind their host.
@@ -147,6 +157,8 @@ mod tests {
                 "'a-name-of-16-cha' is no name",
             ),
             ("lec: { proxy: true, ports: ['a/b'] }", "'a/b' is no name"),
+            ("lec: { proxy: true, ports: ['-h'] }", "'-h' is no name"),
+            ("lec: { proxy: true, ports: ['e%d'] }", "'e%d' is no name"),
             (
                 "lec: { proxy: true, groups: [239.1.1.1] }",
                 "a bridge takes the frames of all groups",

@@ -6,8 +6,9 @@
 //! cause of the last try only if no way is left.
 //!
 //! **Bounds.** A switch tries each way once for an offer, and no further one [`TIME`] after the offer came. All ways
-//! lead nearer to the destination, so there is no loop. A network tries at most as many paths as there are shortest
-//! ones.
+//! lead nearer to the destination, so there is no loop. A switch that has looked for a rate in vain remembers this for
+//! a short time ([`Searches`]): in a grid the same call comes to it by many paths, and is refused at once then. So a
+//! call costs each switch a search, and not one for each path.
 //!
 //! **State.** `Tries` lies beside a call, or beside a leaf, until it is answered; that of a call that was moved stays
 //! for display.
@@ -19,12 +20,21 @@
 use aerostat_proto::uni::{Reason, SetupInfo, location};
 use aerostat_proto::{Cause, Duration, Instant, Trace};
 use aerostat_wire::AtmAddress;
+use std::collections::BTreeMap;
 
 use super::held::Next;
+use super::port::Reservation;
 use super::{Branch, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 
-/// How long after an offer came it may take a further way. The caller's T303 is 4 s, and its T310 is 10 s.
-pub const TIME: Duration = Duration::from_secs(5);
+/// How long after an offer came it may take a further way. The caller's T310 is 10 s, and the times of the switches on
+/// a path add up.
+pub const TIME: Duration = Duration::from_secs(1);
+/// Least time for which a search in vain is remembered, and the most.
+const MEMORY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// A search is remembered for so many times its length, between the bounds of [`MEMORY`].
+const LENGTHS: u32 = 64;
+/// Limit of searches that are remembered; beyond it further ones are made again.
+const SEARCHES: usize = 1024;
 
 /// Causes of lack of room: label not available (35, 45), rate (37; interfaces give 51 of UNI 3.0 this number),
 /// resources (47), quality of service (49). Source: Q.850 and UNI 3.1 §5.4.5.15.
@@ -44,7 +54,7 @@ pub struct Failed {
 pub(super) struct Tries {
     pub(super) offer: SetupInfo,
     pub(super) failed: Vec<Failed>,
-    until: Instant,
+    since: Instant,
 }
 
 impl Tries {
@@ -52,7 +62,7 @@ impl Tries {
         Self {
             offer,
             failed: Vec::new(),
-            until: now + TIME,
+            since: now,
         }
     }
 
@@ -80,6 +90,60 @@ impl From<Cause> for Obstacle {
     fn from(cause: Cause) -> Self {
         let (reason, at) = (cause.into(), None);
         Self { reason, at }
+    }
+}
+
+/// A search in vain: no way had these rates.
+#[derive(Debug)]
+struct Search {
+    wanted: Reservation,
+    reason: Reason,
+    until: Instant,
+}
+
+/// Searches in vain, by the called end system.
+#[derive(Debug, Default)]
+pub(super) struct Searches {
+    all: BTreeMap<[u8; 19], Search>,
+}
+
+fn end_system(address: &AtmAddress) -> [u8; 19] {
+    let mut octets = [0; 19];
+    octets.copy_from_slice(&address.0[..19]);
+    octets
+}
+
+impl Searches {
+    /// The reason of a search for at most these rates that ended a short time ago.
+    fn known(&self, offer: &SetupInfo, now: Instant) -> Option<Reason> {
+        let search = self.all.get(&end_system(&offer.called))?;
+        let wanted = Reservation::of(offer.qos);
+        let holds = now < search.until && wanted.covers(search.wanted);
+        holds.then(|| search.reason.clone())
+    }
+
+    /// Remembers a search that was for a rate, and has tried all ways.
+    fn remember(&mut self, tries: &Tries, reason: &Reason, now: Instant) {
+        let in_vain = reason.cause == Cause::RATE_UNAVAILABLE && lacks_room(reason);
+        if !in_vain || now >= tries.since + TIME {
+            return;
+        }
+        self.all.retain(|_, search| now < search.until);
+        if self.all.len() < SEARCHES {
+            let length = now.since(tries.since).as_nanos() as u64;
+            let length = Duration::from_nanos(length.saturating_mul(LENGTHS.into()));
+            let search = Search {
+                wanted: Reservation::of(tries.offer.qos),
+                reason: reason.clone(),
+                until: now + length.clamp(MEMORY.0, MEMORY.1),
+            };
+            self.all.insert(end_system(&tries.offer.called), search);
+        }
+    }
+
+    /// Rates are free again at a port: another search may find them.
+    pub(super) fn forget(&mut self) {
+        self.all.clear();
     }
 }
 
@@ -119,7 +183,7 @@ impl<R: RouteSelect> Switch<R> {
         failed: Failed,
         now: Instant,
     ) -> Option<PortNo> {
-        let may = lacks_room(&failed.reason) && now < tries.until;
+        let may = lacks_room(&failed.reason) && now < tries.since + TIME;
         tries.failed.push(failed);
         match self.route(tries, root.port).ok().filter(|_| may)? {
             Next::Port(to) => Some(to),
@@ -136,6 +200,9 @@ impl<R: RouteSelect> Switch<R> {
         tries: &mut Tries,
         now: Instant,
     ) -> Result<(LegKey, SetupInfo), Obstacle> {
+        if let Some(reason) = self.searches.known(&tries.offer, now) {
+            return Err(Obstacle { reason, at: None });
+        }
         loop {
             let obstacle = match self.go_by((id, root), to, &tries.offer, now) {
                 Ok(gone) => return Ok(gone),
@@ -145,7 +212,16 @@ impl<R: RouteSelect> Switch<R> {
             let failed = Failed { port: to, reason };
             match self.next_way(root, tries, failed, now) {
                 Some(next) => to = next,
-                None => return Err(obstacle),
+                None => {
+                    // Rates that lack at the root's port say nothing of other calls.
+                    if obstacle
+                        .at
+                        .is_some_and(|at| self.kind(at) == Some(PortKind::Trunk))
+                    {
+                        self.searches.remember(tries, &obstacle.reason, now);
+                    }
+                    return Err(obstacle);
+                }
             }
         }
     }
@@ -182,13 +258,17 @@ impl<R: RouteSelect> Switch<R> {
         let Some((root, mut tries)) = taken else {
             return Err(reason);
         };
+        self.part_open(id);
         let failed = Failed {
             port: key.port,
             reason: reason.clone(),
         };
         let gone = match self.next_way(root, &mut tries, failed, now) {
             Some(to) => self.go_out((id, root), to, &mut tries, now),
-            None => Err(Obstacle { reason, at: None }),
+            None => {
+                self.searches.remember(&tries, &reason, now);
+                Err(Obstacle { reason, at: None })
+            }
         };
         let gone = gone.map_err(|obstacle| self.reason_towards(root.port, obstacle));
         let (branch, info) = gone?;

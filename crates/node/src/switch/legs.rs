@@ -228,10 +228,23 @@ impl<R: RouteSelect> Switch<R> {
 
     /// Removes a whole call from the fabric. The fabric refuses directions that were never opened.
     fn part_call(&mut self, call: &Call) {
-        if !call.open {
-            return;
+        if call.open {
+            self.disconnect(call.branches.keys().chain([&call.root]));
         }
-        for key in call.branches.keys().chain([&call.root]) {
+    }
+
+    /// Removes a call that goes on from the fabric, if it is there: it takes another way.
+    pub(super) fn part_open(&mut self, id: SwitchCallId) {
+        let Some(call) = self.calls.get_mut(&id).filter(|call| call.open) else {
+            return;
+        };
+        call.open = false;
+        let ends: Vec<LegKey> = call.branches.keys().copied().chain([call.root]).collect();
+        self.disconnect(&ends);
+    }
+
+    fn disconnect<'a>(&mut self, ends: impl IntoIterator<Item = &'a LegKey>) {
+        for key in ends {
             if let Some(from) = self.end_of(*key) {
                 let _ = self.fabric.apply(FabricOp::Disconnect { from });
             }
@@ -256,8 +269,9 @@ impl<R: RouteSelect> Switch<R> {
         let Some(call) = self.calls.remove(&id) else {
             return;
         };
-        if !call.accepted {
-            self.answered(call.root.port);
+        match call.accepted {
+            true => self.searches.forget(),
+            false => self.answered(call.root.port),
         }
         self.forget_held(call.root, None);
         self.part_call(&call);

@@ -255,6 +255,8 @@ pub struct Switch<R = StaticRoutes> {
     legs: BTreeMap<LegKey, Leg>,
     /// Calls and parties that wait for signalling towards their destination, oldest first.
     held: VecDeque<held::Held>,
+    /// Searches for a rate that have found no way.
+    searches: crankback::Searches,
     max_held: usize,
     permanent: Vec<Permanent>,
     /// True if permanent connections, or their lines, have changed and ILMI has not been told yet.
@@ -291,6 +293,7 @@ impl<R: RouteSelect> Switch<R> {
             calls: BTreeMap::new(),
             legs: BTreeMap::new(),
             held: VecDeque::new(),
+            searches: Default::default(),
             max_held: MAX_HELD,
             permanent: Vec::new(),
             unmanaged: true,

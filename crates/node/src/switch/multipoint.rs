@@ -166,8 +166,14 @@ impl<R: RouteSelect> Switch<R> {
                 return Err(Obstacle::at(to, cause));
             }
         }
-        if let Some(call) = self.calls.get_mut(&id) {
-            call.joining.insert(root_id, tries);
+        let (last, called) = (tries.failed.last().cloned(), tries.offer.called);
+        let Some(call) = self.calls.get_mut(&id) else {
+            return Ok(());
+        };
+        call.joining.insert(root_id, tries);
+        let by = call.parties.get(&root_id).map(|place| place.branch.port);
+        if let (Some(last), Some(to)) = (last, by) {
+            self.tell_moved(&called, &last, to);
         }
         Ok(())
     }
@@ -450,15 +456,13 @@ impl<R: RouteSelect> Switch<R> {
         } = gone;
         let root = self.calls.get(&id).map(|call| call.root);
         if let (Some(mut tries), Some(root)) = (tries, root) {
-            let called = tries.offer.called;
             let failed = Failed {
                 port: key.port,
                 reason: reason.clone(),
             };
-            let last = failed.clone();
-            if let Some(to) = self.next_way(root, &mut tries, failed, now) {
+            if self.next_way(root, &mut tries, failed, now).is_some() {
                 match self.add_party(id, root_id, tries, now) {
-                    Ok(()) => return self.tell_moved(&called, &last, to),
+                    Ok(()) => return,
                     Err(obstacle) => reason = self.reason_towards(root.port, obstacle),
                 }
             }
@@ -540,7 +544,9 @@ impl<R: RouteSelect> Switch<R> {
             return;
         };
         let parties = branch.parties.into_values();
-        let gone: Vec<Gone> = parties.filter_map(|root_id| call.forget(root_id)).collect();
+        let mut gone: Vec<Gone> = parties.filter_map(|root_id| call.forget(root_id)).collect();
+        // Those that may move come first: the call ends with its last party.
+        gone.sort_by_key(|gone| gone.tries.is_none());
         self.part_branch(root, key);
         for gone in gone {
             self.move_or_end(id, key, gone, cause.clone(), now);

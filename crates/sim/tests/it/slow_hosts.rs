@@ -507,3 +507,28 @@ fn connections_share_the_cpu_of_their_reader_and_a_restart_begins_without_calls(
     let [_, moved, _] = work(&report, "b", "read");
     assert!(moved > 1 << 20, "{moved} after the restart");
 }
+
+/// Octets that arrive while a read takes its time are read next, although no event tells of them.
+#[test]
+fn a_response_of_several_segments_is_read_in_as_many_calls_as_it_takes() {
+    for (size, read, write) in [
+        (3000, 10_000, 0),
+        (3000, 200, 0),
+        (100_000, 5000, 100),
+        (2049, 1000, 100),
+    ] {
+        let text = pair(
+            &format!("cpu: {{ read: {read}us }}"),
+            &format!("cpu: {{ write: {write}us }}"),
+            &format!("kind: rr, size: {size}, duration: 4s"),
+        );
+        let (_, report) = run(&text);
+        let times = report.response_of(1).unwrap();
+        let most = times.max_us.max(1.0);
+        let expected = 4e6 / most;
+        assert!(
+            times.count as f64 > 0.8 * expected,
+            "{size} {read}: {times:?}"
+        );
+    }
+}

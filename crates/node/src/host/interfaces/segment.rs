@@ -109,6 +109,8 @@ pub struct Segment {
     vlans: Vlans,
     /// The topology of the kernel's bridge changes; without a further BPDU the change is over at this time.
     changing: Option<Instant>,
+    /// When a change began or ended last.
+    changed: Option<Instant>,
     counters: SegmentCounters,
 }
 
@@ -126,6 +128,7 @@ impl Segment {
             kernel: false,
             vlans: Vlans::default(),
             changing: None,
+            changed: None,
             counters: SegmentCounters::default(),
         }
     }

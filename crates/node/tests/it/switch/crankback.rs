@@ -250,3 +250,66 @@ fn releases_and_lost_frames_while_a_call_is_moved() {
         net.assert_clean();
     }
 }
+
+/// A grid of switches whose last links have no room. Without a memory a call would try each shortest path: 70 in a grid
+/// of five by five, 3432 in one of eight by eight.
+#[test]
+fn a_search_in_vain_costs_each_switch_its_ways_once() {
+    for (n, paths) in [(3, 6), (5, 70), (8, 3432)] {
+        let at = |x: usize, y: usize| y * n + x;
+        let mut trunks = Vec::new();
+        for y in 0..n {
+            for x in 0..n {
+                let last = |x: usize, y: usize| (x, y) == (n - 1, n - 1);
+                let room = |x, y| if last(x, y) { 1000 } else { WIDE };
+                if x + 1 < n {
+                    trunks.push((at(x, y), at(x + 1, y), room(x + 1, y)));
+                }
+                if y + 1 < n {
+                    trunks.push((at(x, y), at(x, y + 1), room(x, y + 1)));
+                }
+            }
+        }
+        let mut net = Net::with_links(n * n, &trunks, &[0, n * n - 1]);
+        net.listen(1);
+        for conn in 1..=3 {
+            net.call_with(0, 1, conn, Qos::cbr(100_000, 1536), false);
+            net.run_s(2);
+            let released = net.hosts[0].released(ConnId(conn));
+            assert_eq!(released, Some(Cause::RATE_UNAVAILABLE));
+        }
+        let moves: u64 = moved(&net).iter().sum();
+        println!("{n} by {n}: {moves} moves for 3 calls, {paths} paths");
+        assert!(moves <= 3 * trunks.len() as u64, "{n}: {moves}");
+        // Best effort goes on, and so does a call once there is room.
+        net.call(0, 1, 9);
+        net.run_ms(100);
+        assert!(net.hosts[0].connected(ConnId(9)));
+        net.release(0, ConnId(9));
+        net.run_ms(100);
+        net.assert_clean();
+    }
+}
+
+/// Rates that become free are found at once: a search in vain is forgotten when a call ends.
+#[test]
+fn a_call_that_ends_makes_room_for_the_next_at_once() {
+    let mut net = diamond([WIDE, WIDE, 110_000, 1000]);
+    let qos = Qos::cbr(100_000, 1536);
+    net.call_with(0, 1, 1, qos, false);
+    net.run_ms(100);
+    net.call_with(0, 2, 2, qos, false);
+    net.run_ms(1);
+    assert_eq!(
+        net.hosts[0].released(ConnId(2)),
+        Some(Cause::RATE_UNAVAILABLE)
+    );
+    net.release(0, A);
+    net.run_ms(2);
+    net.call_with(0, 2, 3, qos, false);
+    net.run_ms(100);
+    assert!(net.hosts[0].connected(ConnId(3)));
+    net.release(0, ConnId(3));
+    net.run_ms(100);
+    net.assert_clean();
+}

@@ -20,6 +20,8 @@ const FORWARD_DELAY: Duration = Duration::from_secs(15);
 /// Forward delays after which a change of the topology is over without a further BPDU: a root announces it for its
 /// maximum age and a forward delay, which are at most three forward delays of the standard's values.
 const CHANGES: u32 = 3;
+/// Least time between the beginning and the end of a change, and to the next.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// State of the topology in a BPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,10 @@ impl Host {
         let Some(segment) = &mut self.segment else {
             return;
         };
+        // A station that forges BPDUs makes no more changes than a bridge.
+        if segment.changed.is_some_and(|at| now < at + LEAST) {
+            return;
+        }
         let until = change.map(|change| now + change.forward_delay * CHANGES);
         let before = std::mem::replace(&mut segment.changing, until).is_some();
         let faster = change.map(|change| change.forward_delay);
@@ -78,6 +84,7 @@ impl Host {
         if changes == before {
             return;
         }
+        segment.changed = Some(now);
         let text = match changes {
             true => "the topology of the bridge changes",
             false => "the topology of the bridge has changed",
