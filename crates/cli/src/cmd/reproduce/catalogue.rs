@@ -107,8 +107,8 @@ pub(super) struct Row {
     /// The parameters that were chosen by hand so that this row comes out, as `parameters.yml` says.
     #[serde(skip)]
     pub(super) chosen: Vec<String>,
-    /// Reason why the printed number of this row is the model's already: the lab file sets it, or another row is fitted
-    /// to the same number.
+    /// Reason why the printed number of this row is no test: the lab file sets it, another row is fitted to the same
+    /// number, or the model has the value of a fitted row for it.
     pub(super) circular: Option<String>,
     /// Largest distance from the printed value, per cent of it.
     pub(super) within: Option<f64>,
@@ -163,7 +163,7 @@ pub(super) struct Row {
 pub(super) enum Kind {
     /// A parameter was fitted to it, or chosen so that it comes out.
     Fitted,
-    /// The lab file sets it, or another row is fitted to the same number.
+    /// The lab file sets it, another row is fitted to the same number, or its value is that of a fitted row.
     Circular,
     /// The paper prints a number that no part of the model has seen.
     Prediction,
@@ -184,7 +184,7 @@ impl Kind {
         (
             Self::Circular,
             "circular",
-            "the lab sets it, or the same number is fitted elsewhere",
+            "the lab sets it, or it repeats a fitted number or value",
         ),
         (
             Self::Prediction,

@@ -137,7 +137,7 @@ impl Report<'_> {
             "</tbody></table>\n<p class=\"small\">A row is <b>ok</b> or a <b>miss</b> by its rule. Predictions are rows \
             for which the paper prints a number that no part of the model has seen, without tier E; they are within 5 or \
             20 % of it, or within a factor of 2. <b>Fitted</b>: a parameter was fitted to the row or chosen for it. \
-            <b>Circular</b>: the lab file sets it, or another row is fitted to the same number. <b>Row above</b> and \
+            <b>Circular</b>: the lab file sets it, or it repeats a fitted number or value. <b>Row above</b> and \
             <b>wire</b> are baselines: the printed number of the row above, and the rate of the wire, within 20 %.</p>\n\
             <h2>Summary by paper</h2>\n<table>\n<thead><tr><th>paper</th><th class=\"n\">fitted parameters</th>{COUNTS}\
             </tr></thead>\n<tbody>"
