@@ -114,11 +114,12 @@ fn end_system(address: &AtmAddress) -> [u8; 19] {
 }
 
 impl Searches {
-    /// The reason of a search for at most these rates that ended a short time ago.
+    /// The reason of a search for at most these rates that ended a short time ago. An offer with alternatives may be
+    /// content with less.
     fn known(&self, offer: &SetupInfo, now: Instant) -> Option<Reason> {
         let search = self.all.get(&end_system(&offer.called))?;
-        let wanted = Reservation::of(offer.qos);
-        let holds = now < search.until && wanted.covers(search.wanted);
+        let as_much = Reservation::of(offer.qos).covers(search.wanted);
+        let holds = now < search.until && as_much && offer.fallback().is_none();
         holds.then(|| search.reason.clone())
     }
 
@@ -134,7 +135,11 @@ impl Searches {
             let length = Duration::from_nanos(length.saturating_mul(LENGTHS.into()));
             let search = Search {
                 wanted: Reservation::of(tries.offer.qos),
-                reason: reason.clone(),
+                // Other elements of a release are from one user to another.
+                reason: Reason {
+                    elements: Vec::new(),
+                    ..reason.clone()
+                },
                 until: now + length.clamp(MEMORY.0, MEMORY.1),
             };
             self.all.insert(end_system(&tries.offer.called), search);
