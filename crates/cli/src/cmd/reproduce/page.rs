@@ -447,6 +447,12 @@ fn changes(
     scores: &[&Score<'_>],
     parameters: &Parameters,
 ) -> Result<(), Failure> {
+    // Rows that no run gives have no keys, and their parameters no values.
+    let modelled = |score: &&&Score<'_>| entry.has_model(score.row);
+    let scores: Vec<&&Score<'_>> = scores.iter().filter(modelled).collect();
+    if scores.is_empty() {
+        return Ok(());
+    }
     let common = entry.common(&entry.lab);
     let line =
         |out: &mut String, name: &str, keys: &mut dyn Iterator<Item = (&String, &String)>| {
