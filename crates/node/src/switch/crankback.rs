@@ -7,7 +7,7 @@
 //!
 //! **Bounds.** A switch tries each way once for an offer, and no further one [`TIME`] after the offer came. All ways
 //! lead nearer to the destination, so there is no loop. A switch that has looked for a rate in vain remembers this for
-//! a short time ([`Searches`]): in a grid the same call comes to it by many paths, and is refused at once then. So a
+//! a short time (`Searches`): in a grid the same call comes to it by many paths, and is refused at once then. So a
 //! call costs each switch a search, and not one for each path.
 //!
 //! **State.** `Tries` lies beside a call, or beside a leaf, until it is answered; that of a call that was moved stays
