@@ -12,7 +12,7 @@
 //! below 60 octets is padded before its FCS, because that covers the padding. Without it no padding is added.
 //!
 //! Standards: RFC 2684 §5 and §6 (bridged and routed, LLC and VC multiplexing), RFC 2364 (PPPoA), RFC 2516 §4 (PPPoE),
-//! LANE v2 §4.1.1, MPOA 1.1 §4.3.1 (shortcuts). Not implemented: bridged PDUs of other media, 802.1D PDUs; LCP and the
+//! LANE v2 §4.1.1, MPOA 1.1 (tagged shortcuts). Not implemented: bridged PDUs of other media, 802.1D PDUs; LCP and the
 //! discovery stage of PPPoE, which a line carries before its first packet.
 
 use crate::llc::LlcSnap;
@@ -54,7 +54,7 @@ named! {
     }
 }
 
-/// NLPID header of PPP. Source: RFC 2364 §4.
+/// NLPID header of PPP. Source: RFC 2364.
 const PPP_LLC: [u8; 4] = [0xfe, 0xfe, 0x03, 0xcf];
 /// PPP protocol of IPv4. Source: RFC 1332 §2.
 const PPP_IPV4: [u8; 2] = [0x00, 0x21];
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(Encapsulation::ALL.map(Encapsulation::least), padded);
     }
 
-    /// Prefixes of RFC 2684 §5.1, §5.2 and §6, RFC 2364 §3 and §4, and RFC 2516 §4.
+    /// Prefixes of RFC 2684 §5.1, §5.2 and §6, RFC 2364, and RFC 2516 §4.
     #[test]
     fn the_octets_are_those_of_the_standards() {
         let packet = [0x45, 1, 2, 3];

@@ -292,8 +292,8 @@ fn a_bridge_of_the_machine_puts_real_stations_into_the_elan() {
     });
     let learned = site.own.ok(&["inspect", "machine", "bridge"]);
     assert!(learned.contains("learned"), "{learned}");
-    // A program of the other lab's host is embedded: its kernel cannot ping, but answers came back over LE_ARP.
     assert!(there("ping -n -q -c 20 -i 0.05 -W 1 10.1.0.10"));
+    site.lab.ok(&["ping", "desk", "10.1.0.60"]);
     // A restart of the host: the bridge stays, and gets its port again.
     site.own.ok(&["down"]);
     let mut said = String::new();

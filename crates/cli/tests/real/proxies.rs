@@ -78,6 +78,20 @@ impl Lab {
             .collect();
         self.0.run(&words).out.contains("5 received")
     }
+    /// A second way between both bridges: a hub with a cable to each.
+    fn close_loop(&self, hub: &Namespace) {
+        let name = &hub.name;
+        assert!(ip(&format!(
+            "-n {name} link add hub type bridge forward_delay 0 stp_state 0"
+        )));
+        assert!(ip(&format!("-n {name} link set hub up")));
+        for host in ["pc1", "pc2"] {
+            let cable = format!("ip link add loop0 type veth peer name {host} netns {name}");
+            self.inside(host, &cable);
+            assert!(ip(&format!("-n {name} link set {host} master hub up")));
+            self.inside(host, "ip link set loop0 master br0 up");
+        }
+    }
     fn table(&self, node: &str, what: &str, table: &str) -> Vec<Value> {
         let json = self.0.ok(&["inspect", node, what, "-o", "json"]);
         let json: Value = serde_json::from_str(&json).unwrap();
@@ -237,18 +251,7 @@ fn spanning_tree_opens_a_loop_through_the_elan() {
             "ip link set br0 type bridge stp_state 1 forward_delay 200 hello_time 100",
         );
     }
-    // The second way: a hub with a cable to each bridge.
-    let name = &hub.name;
-    assert!(ip(&format!(
-        "-n {name} link add hub type bridge forward_delay 0 stp_state 0"
-    )));
-    assert!(ip(&format!("-n {name} link set hub up")));
-    for host in ["pc1", "pc2"] {
-        let cable = format!("ip link add loop0 type veth peer name {host} netns {name}");
-        lab.inside(host, &cable);
-        assert!(ip(&format!("-n {name} link set {host} master hub up")));
-        lab.inside(host, "ip link set loop0 master br0 up");
-    }
+    lab.close_loop(&hub);
     // One port of the loop blocks.
     wait_for("a blocked port", || {
         ["pc1", "pc2"].iter().any(|host| {
@@ -287,19 +290,10 @@ fn a_storm_through_two_bridges_is_bounded_by_the_quota_of_the_bus() {
         )
     });
     wait_for("all hosts", || lab.pings("near", "10.2.0.10"));
-    let name = &hub.name;
-    assert!(ip(&format!(
-        "-n {name} link add hub type bridge forward_delay 0 stp_state 0"
-    )));
-    assert!(ip(&format!("-n {name} link set hub up")));
-    for host in ["pc1", "pc2"] {
-        let cable = format!("ip link add loop0 type veth peer name {host} netns {name}");
-        lab.inside(host, &cable);
-        assert!(ip(&format!("-n {name} link set {host} master hub up")));
-        lab.inside(host, "ip link set loop0 master br0 up");
-    }
+    lab.close_loop(&hub);
     // ARP requests of a machine at the hub for an address that no station has. Each circles both ways.
-    assert!(ip(&format!("-n {name} address add 10.1.0.77/24 dev hub")));
+    let address = format!("-n {} address add 10.1.0.77/24 dev hub", hub.name);
+    assert!(ip(&address));
     let machine = Station(hub);
     machine.run("ping -c 3 -W 1 10.1.0.99");
     let name = &machine.0.name;

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 
 use super::held::Next;
 use super::port::Reservation;
+use super::route::{EndSystem, end_system};
 use super::{Branch, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 
 /// How long after an offer came it may take a further way. The caller's T310 is 10 s, and the times of the switches on
@@ -104,13 +105,7 @@ struct Search {
 /// Searches in vain, by the called end system.
 #[derive(Debug, Default)]
 pub(super) struct Searches {
-    all: BTreeMap<[u8; 19], Search>,
-}
-
-fn end_system(address: &AtmAddress) -> [u8; 19] {
-    let mut octets = [0; 19];
-    octets.copy_from_slice(&address.0[..19]);
-    octets
+    all: BTreeMap<EndSystem, Search>,
 }
 
 impl Searches {

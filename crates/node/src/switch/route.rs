@@ -37,7 +37,7 @@ pub trait RouteSelect {
 }
 
 /// The part of an address that identifies an end system.
-type EndSystem = [u8; 19];
+pub(super) type EndSystem = [u8; 19];
 
 /// Routes from configuration: registered hosts first, then the longest prefix.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ pub struct StaticRoutes {
     prefixes: BTreeMap<Vec<u8>, Vec<Way>>,
 }
 
-fn end_system(address: &AtmAddress) -> EndSystem {
+pub(super) fn end_system(address: &AtmAddress) -> EndSystem {
     let mut key = [0; 19];
     key.copy_from_slice(&address.0[..19]);
     key

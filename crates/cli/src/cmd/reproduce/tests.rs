@@ -72,6 +72,15 @@ struct Whole {
 }
 
 impl Whole {
+    fn entries(&self) -> Vec<&Entry> {
+        self.catalogue.entries.iter().collect()
+    }
+
+    fn results<'a>(&'a self, of: &'a [&'a Entry], scores: &'a [Score<'a>]) -> Results<'a> {
+        let (parameters, files) = (&self.catalogue.parameters, &self.catalogue.files);
+        Results::new(of, scores, parameters, Made::default(), files)
+    }
+
     fn new() -> Self {
         Self {
             catalogue: Catalogue::own(),
@@ -573,14 +582,8 @@ fn renewed(page: &str, results: &Results<'_>) -> String {
 fn the_documents_have_the_kept_results() {
     let whole = Whole::new();
     let scores = whole.scores();
-    let chosen: Vec<&Entry> = whole.catalogue.entries.iter().collect();
-    let results = Results::new(
-        &chosen,
-        &scores,
-        &whole.catalogue.parameters,
-        Made::default(),
-        &whole.catalogue.files,
-    );
+    let entries = whole.entries();
+    let results = whole.results(&entries, &scores);
     for page in PAGES {
         let file = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&file).expect("a document");
@@ -647,14 +650,8 @@ fn the_kept_results_follow_from_the_catalogue_and_its_rules() {
 fn each_paper_has_fewer_fitted_parameters_than_scored_rows_and_each_miss_a_reason() {
     let whole = Whole::new();
     let scores = whole.scores();
-    let chosen: Vec<&Entry> = whole.catalogue.entries.iter().collect();
-    let results = Results::new(
-        &chosen,
-        &scores,
-        &whole.catalogue.parameters,
-        Made::default(),
-        &whole.catalogue.files,
-    );
+    let entries = whole.entries();
+    let results = whole.results(&entries, &scores);
     for group in &results.summary.papers {
         let fitted = group.parameters.unwrap_or_default();
         assert!(fitted == 0 || fitted < group.scored(), "{group:?}");

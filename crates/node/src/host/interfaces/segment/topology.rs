@@ -3,7 +3,8 @@
 //! A bridge whose spanning tree changes says so in its configuration BPDUs; until the change is over, addresses age
 //! faster everywhere, because stations may be behind another port. The LANE client passes this on to the members of its
 //! ELAN (LE_TOPOLOGY_REQUEST), which may not read BPDUs. Standards: IEEE 802.1D-1998 §9.3, 802.1D-2004 §9.3.3 (rapid
-//! spanning tree); LANE v2 §7.1.28. Not implemented: BPDUs with a SNAP header, and those of VLANs.
+//! spanning tree); LANE v2 §7 (LE_TOPOLOGY_REQUEST). Sections of 802.1D from memory. Not implemented: BPDUs with a SNAP
+//! header, and those of VLANs.
 
 use super::OWN;
 use crate::host::Host;
