@@ -14,11 +14,11 @@ pub use past::{Life, Past};
 
 use crate::circuits::Network;
 use crate::model::{Expect, Lab, NodeId, NodeKind};
+use aerostat_node::distribution::Summary;
 use aerostat_node::host::sockets::programs::{
     Figures, Measured, Outcome, Pace, Program, Role, State, Step,
 };
 use aerostat_node::ip::flow_stats::{Census, ConnectionReport, FlowStats};
-use aerostat_node::ip::stats::Summary;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Cause, Duration, Instant};
 use aerostat_wire::Vc;

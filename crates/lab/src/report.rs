@@ -5,12 +5,12 @@ use crate::dialogues::{Dialogue, Tested, WindowStep};
 use crate::event::Names;
 use crate::model::{Lab, NodeId, NodeKind, Queues};
 use crate::occupancy::Sample;
+use aerostat_node::distribution::Summary;
 use aerostat_node::host::{Attempts, Waits};
 use aerostat_node::inspect::counters::Counter;
 use aerostat_node::inspect::{Row, StateKind, Table};
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
-use aerostat_node::ip::stats::Summary;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::counted;
 

@@ -5,7 +5,7 @@
 //! the kernel wrote it, up to the kernel that gets it; then the memory is used again.
 
 use crate::tap::{Tap, VNET_HEADER};
-use aerostat_node::ip::offload::{GsoType, SuperFrame, VnetHeader, complete};
+use aerostat_node::offload::{GsoType, SuperFrame, VnetHeader, complete};
 
 /// Octets in front of what the kernel writes.
 const ROOM: usize = 20;

@@ -1,10 +1,10 @@
 //! A TAP inside a network namespace: the Ethernet interface `lecN` of a kernel host.
 //!
 //! It is opened with the vnet header, so that the kernel may deliver frames without segmentation and checksums;
-//! `aerostat_node::ip::offload` completes them before they become AAL5 PDUs.
+//! `aerostat_node::offload` completes them before they become AAL5 PDUs.
 
 use crate::namespace::{NetNs, ip};
-use aerostat_node::ip::offload::{KernelPart, VnetHeader};
+use aerostat_node::offload::{KernelPart, VnetHeader};
 use aerostat_wire::MacAddr;
 use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};

@@ -8,6 +8,8 @@
 //! | an end system: services behind one port | [`host`] |
 //! | IP: embedded stack, programs, router, meter | [`ip`], [`rate`] |
 //! | the time that packets cost in hosts and routers | [`server`] |
+//! | frames that a kernel left to its network card | [`offload`] |
+//! | distributions of times, random numbers | [`distribution`], [`random`] |
 //! | state as tables for display | [`inspect`] |
 //!
 //! A [`host::Host`] and a [`switch::Switch`] are machines too (see [`aerostat_proto::Machine`]): they have no clock
@@ -38,10 +40,14 @@
 
 pub mod atm;
 mod daemon_message;
+pub mod distribution;
+mod encapsulation;
 pub mod host;
 pub mod inspect;
 pub mod ip;
 pub mod manager;
+pub mod offload;
+pub mod random;
 pub mod rate;
 pub mod server;
 pub mod signalling;

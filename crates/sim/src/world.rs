@@ -23,7 +23,7 @@ use aerostat_lab::model::Lab;
 use aerostat_lab::plant::{Driver, LineId, LinkConfig, LinkEnd, LinkId, Node, NodeId, Plant};
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu, Pdu};
 use aerostat_node::ip::books::Place;
-use aerostat_node::ip::random;
+use aerostat_node::random;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
 use aerostat_wire::cell::HeaderForm;

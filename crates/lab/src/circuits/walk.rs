@@ -133,7 +133,7 @@ mod tests {
     use super::super::Place;
     use super::*;
     use crate::model::NodeId;
-    use aerostat_node::ip::stats::Distribution;
+    use aerostat_node::distribution::Distribution;
     use aerostat_wire::Vc;
 
     /// A walk on a connection on which the adapter has sent `cells` cells.

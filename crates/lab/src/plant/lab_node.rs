@@ -9,7 +9,7 @@ use aerostat_node::host::sockets::SocketLayer;
 use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
 use aerostat_node::inspect::{StateKind, Table};
 use aerostat_node::ip::books::SocketEvent;
-use aerostat_node::ip::offload::SuperFrame;
+use aerostat_node::offload::SuperFrame;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine};

@@ -4,10 +4,10 @@ use super::rounded;
 use crate::fairness::Fairness;
 use crate::model::{Flow, FlowKind, Lab};
 use crate::report::RunReport;
+use aerostat_node::distribution::Summary;
 use aerostat_node::inspect::{Counts, Name, Rare};
 use aerostat_node::ip::emodel::Quality;
 use aerostat_node::ip::flow_stats::{Delta, FlowReport, PathReport, Series};
-use aerostat_node::ip::stats::Summary;
 use aerostat_node::{group, rows};
 
 group! {

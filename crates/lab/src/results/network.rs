@@ -4,8 +4,8 @@ use crate::circuits::{Circuit, Circuits, LinkWay, Loss, PolicerState, Queue};
 use crate::model::{Lab, NodeId};
 use crate::occupancy::Sample;
 use aerostat_node::atm::{CellCounters, DropReason, UpcReason};
+use aerostat_node::distribution::Summary;
 use aerostat_node::inspect::{Flag, Name};
-use aerostat_node::ip::stats::Summary;
 use aerostat_node::{group, rows};
 use aerostat_wire::Vc;
 

@@ -7,7 +7,7 @@ use aerostat_lab::model::LinkId;
 use aerostat_live::capture::Form;
 use aerostat_live::world::{Output, World};
 use aerostat_node::host::HostEvent;
-use aerostat_node::ip::offload::{SuperFrame, VnetHeader, complete};
+use aerostat_node::offload::{SuperFrame, VnetHeader, complete};
 use aerostat_proto::{Duration, Instant};
 use std::sync::mpsc::Receiver;
 
@@ -134,7 +134,7 @@ impl<'a> Net<'a> {
         let frame: Vec<u8> = header.into_iter().chain(payload).collect();
         let vnet = VnetHeader {
             needs_csum: true,
-            gso_type: aerostat_node::ip::offload::GsoType::TcpV4,
+            gso_type: aerostat_node::offload::GsoType::TcpV4,
             gso_size: size,
             csum_start: 34,
             csum_offset: 16,

@@ -15,7 +15,7 @@ use super::port::{Admission, OutputPort, PathConfig, PathKey, PortLimits, QueueC
 use super::rate::CellRate;
 use super::reassembly::{Received, RunReassembler};
 use super::table::VcTable;
-use crate::ip::stats::Distribution;
+use crate::distribution::Distribution;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
 use aerostat_wire::oam::{LoopbackPoint, Oam};

@@ -16,7 +16,7 @@
 
 use super::pdu::Pdu;
 use super::sdus::Sdus;
-use crate::ip::offload::{KernelPart, SuperFrame};
+use crate::offload::{KernelPart, SuperFrame};
 use aerostat_proto::Several;
 use aerostat_wire::aal5::{self, cells_for};
 use core::ops::Range;

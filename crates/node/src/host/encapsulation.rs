@@ -5,26 +5,10 @@
 //! the mark of the last cell counts (TM 4.0 §5.6). Not implemented: IPv6.
 
 use super::{Host, ServiceKind};
+use crate::encapsulation::Encapsulation;
 use crate::ip::books::packet_in;
 use aerostat_wire::Vc;
 use aerostat_wire::ipv4::mark_congestion;
-
-aerostat_wire::named! {
-    /// How a packet crosses the ATM network, as far as it matters for costs.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Encapsulation {
-        /// LAN emulation.
-        Lane = "lane",
-        /// An MPOA shortcut.
-        Mpoa = "mpoa",
-        /// Classical IP, also a shortcut of an NHRP client.
-        ClassicalIp = "clip",
-        /// A program writes and reads AAL5 SDUs.
-        Native = "native",
-        /// A program writes and reads packets of ATP.
-        Atp = "atp",
-    }
-}
 
 impl Host {
     /// How packets on this label cross the network; `None` if the label has no user.

@@ -46,8 +46,8 @@ mod station;
 mod tests;
 
 pub use crate::daemon_message::DaemonMessage;
+pub use crate::encapsulation::Encapsulation;
 pub use command::HostCommand;
-pub use encapsulation::Encapsulation;
 pub use events::HostEvent;
 pub use interfaces::ip::Ip;
 pub use interfaces::segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
@@ -65,9 +65,9 @@ pub use station::steps::Step;
 
 use crate::atm::{DataUnit, Mark, Sdus, Shaping};
 use crate::ip::meter::{Meter, Path, Sample};
-use crate::ip::offload::SuperFrame;
 use crate::ip::router::RouterInput;
 use crate::ip::stack::{Call, ConnectionId};
+use crate::offload::SuperFrame;
 use crate::signalling::{self, Errand, Signalling};
 use aerostat_proto::clip::{Clip, Input as ClipInput};
 use aerostat_proto::lane::Lec;

@@ -9,7 +9,7 @@ use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
 use super::router;
 use super::source_ports::SourcePorts;
 use crate::atm::{DropReason, Mark, SocketId};
-use crate::host::Encapsulation;
+use crate::encapsulation::Encapsulation;
 use aerostat_proto::Instant;
 use aerostat_proto::discard::Discard;
 use aerostat_wire::llc::LlcSnap;

@@ -11,7 +11,7 @@
 //! **Standards.** ITU-T G.107 (03/2005) clause 3; G.113 (11/2007) appendix I, Table I.4; mean opinion score: G.107
 //! annex B. **Not implemented**: loss in bursts (BurstR = 1), wide-band codecs.
 
-use super::stats::Distribution;
+use crate::distribution::Distribution;
 use aerostat_proto::Duration;
 
 /// UDP payload of a packet: 160 samples behind the 12 octets of RTP.

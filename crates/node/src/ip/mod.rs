@@ -5,7 +5,7 @@
 //! router with one interface per emulated LAN. Both are machines; the node carries their frames to and from its LAN
 //! emulation clients. Both use the same [`neighbours`]. [`meter`] observes these frames from outside, and
 //! [`flow_stats`] turns its samples into the figures of an experiment. [`emodel`] rates telephone calls from these
-//! figures. [`offload`] completes frames that a kernel left to its network card.
+//! figures.
 
 pub mod apps;
 mod arp;
@@ -17,14 +17,11 @@ pub mod fragments;
 mod icmp;
 pub mod meter;
 pub mod neighbours;
-pub mod offload;
 mod packet;
-pub mod random;
 pub mod router;
 mod routes;
 pub mod source_ports;
 pub mod stack;
-pub mod stats;
 pub mod tcp;
 mod udp;
 

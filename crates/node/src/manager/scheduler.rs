@@ -25,7 +25,7 @@
 //! **Not implemented.** Paging, other input and output of the competing programs, processes that sleep long before they
 //! wake at their own time.
 
-use crate::ip::random;
+use crate::random;
 use aerostat_proto::{Duration, Instant};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;

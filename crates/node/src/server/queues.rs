@@ -244,7 +244,7 @@ impl<J: Owned, const CLASSES: usize> Queues<J, CLASSES> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ip::random;
+    use crate::random;
     use crate::server::Cost;
     use rand_pcg::Pcg32;
     use rand_pcg::rand_core::Rng;

@@ -3,7 +3,7 @@
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Event;
 use aerostat_lab::model::{Lab, NodeId, NodeKind};
-use aerostat_node::ip::random::derived_seed;
+use aerostat_node::random::derived_seed;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_sim::run::{LabRun, Watcher};
 use aerostat_sim::{LabEvent, Observer, lab_world};

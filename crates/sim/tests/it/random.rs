@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use crate::faults::{black_out, consistent, settled, shortcuts, shut_down};
 use aerostat_node::host::ServiceKind;
-use aerostat_node::ip::random;
+use aerostat_node::random;
 use aerostat_proto::Duration;
 use aerostat_sim::{LinkId, NodeId};
 use std::hash::{BuildHasher, Hasher, RandomState};

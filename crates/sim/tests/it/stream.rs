@@ -266,7 +266,7 @@ fn compare(name: &str, lab: &Lab, seed: u64) {
     let stream = recorded(lab, Options::default());
     let lines = lines(&stream);
     let end = lab.end().as_nanos() as u64;
-    let mut rng = aerostat_node::ip::random::stream(seed, name, "instants");
+    let mut rng = aerostat_node::random::stream(seed, name, "instants");
     let happened: Vec<u64> = lines.iter().filter_map(|line| line["t"].as_u64()).collect();
     // Half of them are instants at which something happened, where mistakes would be.
     let mut instants: Vec<u64> = (0..25).map(|_| rng.next_u64() % end).collect();

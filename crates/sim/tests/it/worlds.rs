@@ -6,7 +6,7 @@
 
 use crate::losses::run;
 use aerostat_lab::dialogues::Dialogue;
-use aerostat_node::ip::random;
+use aerostat_node::random;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 use std::str::FromStr;

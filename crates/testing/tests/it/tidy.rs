@@ -65,6 +65,59 @@ fn dependencies_point_one_way() {
     );
 }
 
+/// Rooms of `node` from the ground up: each uses only those before it. Tables for display (`inspect`) read all rooms,
+/// and all rooms make tables, so `inspect` is left out.
+const ROOMS_OF_NODE: [&str; 13] = [
+    "daemon_message",
+    "distribution",
+    "encapsulation",
+    "offload",
+    "random",
+    "rate",
+    "atm",
+    "server",
+    "signalling",
+    "ip",
+    "manager",
+    "host",
+    "switch",
+];
+
+#[test]
+fn rooms_of_node_rest_on_those_below_them() {
+    let floor = |room: &str| ROOMS_OF_NODE.iter().position(|other| *other == room);
+    let (mut seen, mut upwards) = (0, Vec::new());
+    for (name, text) in sources() {
+        let Some(path) = name.strip_prefix("node/src/") else {
+            continue;
+        };
+        let room = path.split(['/', '.']).next().unwrap_or_default();
+        if room == "lib" || room == "inspect" {
+            continue;
+        }
+        let own = floor(room).unwrap_or_else(|| panic!("{name} belongs to no room"));
+        for line in text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+        {
+            for (at, _) in line.match_indices("crate::") {
+                let used =
+                    line[at + "crate::".len()..].split(|c: char| c != '_' && !c.is_alphanumeric());
+                let Some(used) = used.into_iter().next().and_then(floor) else {
+                    continue;
+                };
+                seen += 1;
+                // A host and a switch stand beside each other.
+                if used > own || (room == "switch" && ROOMS_OF_NODE[used] == "host") {
+                    upwards.push(format!("{name}: {}", line.trim()));
+                }
+            }
+        }
+    }
+    assert!(seen > 100, "{seen} uses");
+    assert!(upwards.is_empty(), "these look up:\n{}", upwards.join("\n"));
+}
+
 /// Every source file of the crates with its text; paths begin with the name of the crate.
 fn sources() -> Vec<(String, String)> {
     let name = |(path, text): (PathBuf, String)| {
@@ -103,8 +156,6 @@ fn functions(text: &str) -> Vec<(&str, usize)> {
     found
 }
 
-/// Limits that only get smaller: the longest file, the longest function that is no test, and how many such functions
-/// have more than 60 lines. Who needs more room divides a file or a function.
 /// Nouns that messages count. A plural behind a number that may be 1 is `counted`.
 const COUNTED: [&str; 52] = [
     "addresses",
@@ -293,6 +344,8 @@ fn a_count_that_may_be_one_has_its_noun_from_counted() {
     assert!(gone.is_empty(), "no such text: {gone:?}");
 }
 
+/// Limits that only get smaller: the longest file, the longest function that is no test, and how many such functions
+/// have more than 60 lines. Who needs more room divides a file or a function.
 #[test]
 fn files_and_functions_stay_readable() {
     const LONGEST_FILE: usize = 700;

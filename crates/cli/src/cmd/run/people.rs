@@ -9,10 +9,10 @@ use aerostat_lab::report::RunReport;
 use aerostat_lab::results::{
     self, AtpRow, Document, ProgramRow, ShortcutRow, answered, rounded, throughput,
 };
+use aerostat_node::distribution::Summary;
 use aerostat_node::host::sockets::programs::Measured;
 use aerostat_node::inspect::{Name, Rare};
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
-use aerostat_node::ip::stats::Summary;
 use aerostat_node::rows;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use super::super::pdu_train::PduTrain;
 use super::super::*;
-use crate::ip::offload::{GsoType, SuperFrame, VnetHeader};
+use crate::offload::{GsoType, SuperFrame, VnetHeader};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::Cell;
 use aerostat_wire::{TrafficParams, Vc};

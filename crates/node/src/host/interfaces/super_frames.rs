@@ -9,7 +9,7 @@ use super::clip;
 use crate::atm::{PduTrain, TrainPart};
 use crate::host::outputs::user_of;
 use crate::host::{Client, Host, HostEvent, HostOutput, Ip, Part, Path, Segment, Typed, sockets};
-use crate::ip::offload::{KernelPart, SuperFrame};
+use crate::offload::{KernelPart, SuperFrame};
 use aerostat_proto::clip::Clip;
 use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::Lec;

@@ -38,14 +38,14 @@
 //! preemptive CPU; several CPUs.
 
 use crate::atm::{DataUnit, Mark, Received, Sdus};
-use crate::host::Encapsulation;
+use crate::encapsulation::Encapsulation;
 use crate::host::station::interruptions::{Interrupted, Interruptions};
 use crate::inspect::Table;
 use crate::inspect::host::{CpuLoad, CpuWork};
 use crate::ip::books::packets_in;
-use crate::ip::random;
 use crate::ip::stack::{Call, CallKind, ConnectionId};
 use crate::manager::{Counts, ManagerConfig, Scheduler, Seat, Work};
+use crate::random;
 use crate::server::{Cost, Order, Owned, Queues, Server, Waits};
 use crate::signalling::Errand;
 use aerostat_proto::{Instant, Sdu};

@@ -3,7 +3,7 @@
 //! Interruptions begin at random times, and each takes a random time; both are exponential, with a mean. A packet in
 //! service waits for their end, as one that comes meanwhile does. They run whether the CPU has packets or not.
 
-use crate::ip::random;
+use crate::random;
 use aerostat_proto::{Duration, Instant};
 use rand_pcg::Pcg32;
 

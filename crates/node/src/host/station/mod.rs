@@ -16,7 +16,7 @@ use crate::host::station::intake::Intake;
 use crate::host::station::steps::Step;
 use crate::host::{CpuConfig, Host, HostEvent, HostInput, HostOutput, IntakeConfig};
 use crate::ip::books::{Cause, SocketEvent};
-use crate::ip::offload::SuperFrame;
+use crate::offload::SuperFrame;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::{Instant, Sdu};
 use aerostat_wire::Vc;

@@ -15,8 +15,8 @@
 
 use super::pace::Pace;
 use super::{AppId, AppResult, Net, Offer, Program};
+use crate::distribution::{Distribution, Summary};
 use crate::ip::meter::PacketKey;
-use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::Instant;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -1,7 +1,7 @@
 //! The times at which a source of datagrams sends: equal intervals, a Poisson process, a coarse timer, periods with
 //! silence between them, or a list.
 
-use crate::ip::random;
+use crate::random;
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant, Refused};
 use rand_pcg::Pcg32;

@@ -1,10 +1,10 @@
 //! ICMP echo: reachability of a host, and its round-trip time.
 
 use super::{AppResult, Net, Offer, Program, SHORT_STAMP, Stamp};
+use crate::distribution::{Distribution, Summary};
 use crate::ip::books::Refusal;
 use crate::ip::icmp::Echo;
 use crate::ip::meter::PacketKey;
-use crate::ip::stats::{Distribution, Summary};
 use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 use super::caller::{Caller, ConnectionEvent};
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
+use crate::distribution::{Distribution, Summary};
 use crate::ip::stack::Socket;
-use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::{Duration, Instant, Refused};
 
 /// Largest request or response, octets.

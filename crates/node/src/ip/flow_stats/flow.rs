@@ -3,10 +3,10 @@
 use super::series::{Arrival, Series};
 use super::stream::Streams;
 use super::{FlowReport, IN_FLIGHT, PathReport, Schedule, Totals};
+use crate::distribution::Distribution;
 use crate::ip::books::{Place, Refusal};
 use crate::ip::emodel::Quality;
 use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
-use crate::ip::stats::Distribution;
 use aerostat_proto::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;

@@ -279,10 +279,10 @@ mod tests {
         ] {
             for load in [0.3, 0.5, 0.7] {
                 let mut engine = Engine::new(forwarding, all).expect("good");
-                let mut gaps = crate::ip::random::stream(1, "r1", "m/d/1");
+                let mut gaps = crate::random::stream(1, "r1", "m/d/1");
                 let (mut now, mut waited, packets) = (0.0, 0.0, 60_000);
                 for _ in 0..packets {
-                    now += crate::ip::random::exponential(&mut gaps) * 10_000.0 / load;
+                    now += crate::random::exponential(&mut gaps) * 10_000.0 / load;
                     let at = Instant::from_nanos(now as u64);
                     while engine.take(at).is_some() {}
                     // The work before this packet: what is left of the first one, and the others.

@@ -13,11 +13,11 @@
 
 use crate::ip::apps::AppId;
 use crate::ip::packet;
-use crate::ip::random;
 use crate::ip::stack::StackConfig;
 use crate::ip::stack::calls::{Call, CallKind, Calls, Turn};
 use crate::ip::stack::news::News;
 use crate::ip::tcp::TcpOptions;
+use crate::random;
 use aerostat_proto::tcp::{
     Config, Counters, Event, Failure, Input, Output, Snapshot, State, Tcp, reset_for,
 };

@@ -3,8 +3,8 @@
 use crate::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
 use crate::ip::flow_stats::FlowStats;
 use crate::ip::meter::{FlowSpec, Meter, Path, Sample};
-use crate::ip::random;
 use crate::ip::stack::{Place, Stack, StackConfig, StackInput, StackOutput, TcpOptions};
+use crate::random;
 use aerostat_proto::machine::settle;
 use aerostat_proto::{Duration, Instant, Machine};
 use rand_pcg::Pcg32;

@@ -2,7 +2,7 @@
 
 use super::{OC3_CELL, PROPAGATION, Probe, Section, batch_means, cells};
 use aerostat_node::atm::{CellRate, CellRun, Fabric, FabricOp, Pdu, PortLimits, PortVc};
-use aerostat_node::ip::random;
+use aerostat_node::random;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{TrafficParams, Vc};
 

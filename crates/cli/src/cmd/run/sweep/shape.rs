@@ -260,8 +260,8 @@ fn rates(rows: &[FlowRow]) -> BTreeMap<&str, f64> {
 mod tests {
     use super::*;
     use aerostat_lab::results::Times;
+    use aerostat_node::distribution::Summary;
     use aerostat_node::inspect::{Counts, Rare};
-    use aerostat_node::ip::stats::Summary;
 
     #[test]
     fn totals_of_a_run_are_sums_and_means_over_flows_and_phases() {

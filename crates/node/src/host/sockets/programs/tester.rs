@@ -20,7 +20,7 @@
 //! **Standards.** ITU-T O.191 (02/2000) and I.356 (03/2000), from memory. **Not implemented**: severely errored cell
 //! blocks, traffic profiles other than constant rate, calls.
 
-use crate::ip::stats::{Distribution, Summary};
+use crate::distribution::{Distribution, Summary};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
 use aerostat_wire::aal0::UserCell;
