@@ -73,9 +73,9 @@ fn keys(own: Ipv4Addr, neighbours: &[(AtmAddress, Key, Ipv4Addr)]) -> Keys {
 
 /// Station `n` (0 or 1) of network `n`.
 fn station(n: u8, keyed: bool, life: u32) -> User {
-    let addresses = (address(0x30 + n, 0x54), address(0x30 + n, 0));
+    let (own, data) = (address(0x30 + n, 0x54), address(0x30 + n, 0));
     let server = (ip(n, 1), address(0x20 + n, 0x52));
-    let mut config = client::Config::new(addresses, ip(n, 10), server);
+    let mut config = client::Config::new(own, data, ip(n, 10), server);
     if keyed {
         config.keys = keys(ip(n, 10), &[(server.1, key(n), server.0)]);
     }

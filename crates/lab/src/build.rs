@@ -36,7 +36,7 @@ mod native;
 mod scale;
 
 use flows::flow_specs;
-pub use flows::programs;
+pub use flows::{Placed, programs};
 pub(crate) use flows::{flow_ports, programs_of};
 use ip::{static_neighbours, static_routes};
 use lane::{bus_config, elan_name, lecs_config, les_config, pair, server_params};
@@ -569,10 +569,10 @@ impl<'a> Builder<'a> {
             host.add_server(self.server(ServerConfig::Lecs(config)));
         }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
-            let (les, bus) = pair(elan, model);
+            let pair = pair(elan, model);
             let params = server_params(self.lab, model, &self.scale);
-            let bus_config = bus_config(elan, bus, params.clone());
-            let les_config = les_config(elan, (les, bus), model, params);
+            let bus_config = bus_config(elan, pair.bus, params.clone());
+            let les_config = les_config(elan, pair, model, params);
             let les = self.server(ServerConfig::Les(les_config));
             let bus = self.server(ServerConfig::Bus(bus_config));
             host.add_elan(les, bus);

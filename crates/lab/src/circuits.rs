@@ -228,16 +228,17 @@ pub fn read(lab: &Lab, world: &impl Network) -> Circuits {
 }
 
 fn queues(node: NodeId, port: u16, output: &OutputPort) -> impl Iterator<Item = Queue> + use<'_> {
-    output.queues().map(move |(id, vc, waiting, counters)| {
-        let (peak, limit) = output.peak(id).unwrap_or_default();
-        Queue {
-            place: Place { node, port, vc },
-            class: output.class_name(id).unwrap_or_default(),
-            waiting,
-            peak,
-            limit,
-            counters,
-        }
+    output.views().map(move |queue| Queue {
+        place: Place {
+            node,
+            port,
+            vc: queue.vc,
+        },
+        class: queue.class,
+        waiting: queue.waiting,
+        peak: queue.peak,
+        limit: queue.limits.max,
+        counters: queue.counters,
     })
 }
 

@@ -107,6 +107,23 @@ pub struct Diagnostics {
     changed_keys: Option<(Span, usize)>,
 }
 
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location<'a> {
+    /// Name of the text.
+    pub source: &'a str,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.source, self.line, self.column)
+    }
+}
+
 impl Diagnostics {
     pub(crate) fn new(name: &str, text: &str) -> Self {
         let mut diagnostics = Self::default();
@@ -212,14 +229,17 @@ impl Diagnostics {
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.values()
     }
-    /// Name of the source, line and column (both from 1) of the start of a span.
+    /// The start of a span.
     #[must_use]
-    pub fn locate(&self, at: Span) -> (&str, usize, usize) {
+    pub fn locate(&self, at: Span) -> Location<'_> {
         let source = &self.sources[at.source];
         let start = floor_boundary(&source.text, at.start);
         let (line, begin) = source.line(start);
-        let column = source.text[begin..start].chars().count() + 1;
-        (&source.name, line + 1, column)
+        Location {
+            source: &source.name,
+            line: line + 1,
+            column: source.text[begin..start].chars().count() + 1,
+        }
     }
     fn quote(&self, f: &mut fmt::Formatter<'_>, at: Span) -> fmt::Result {
         let source = &self.sources[at.source];
@@ -357,23 +377,27 @@ impl fmt::Display for Diagnostics {
 
 impl Diagnostics {
     fn show(&self, f: &mut fmt::Formatter<'_>, finding: &Diagnostic) -> fmt::Result {
-        let (name, line, column) = self.locate(finding.at);
+        let Location {
+            source,
+            line,
+            column,
+        } = self.locate(finding.at);
         let what = match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let mut place = printable::start(&printable::line(name), SHOWN).into_owned();
+        let mut place = printable::start(&printable::line(source), SHOWN).into_owned();
         // A command-line option has one line only, so its text shows the place.
         if finding.at.source == 0 {
-            place = printable::line(name).into_owned();
+            place = printable::line(source).into_owned();
             write!(place, ":{line}:{column}")?;
         }
         writeln!(f, "{place}: {what}: {}", printable::line(&finding.message))?;
         self.quote(f, finding.at)?;
         if let Some((at, why)) = &finding.see {
-            let (name, line, column) = self.locate(*at);
-            let (name, why) = (printable::line(name), printable::line(why));
-            writeln!(f, " = see {name}:{line}:{column}: {why}")?;
+            let place = self.locate(*at).to_string();
+            let (place, why) = (printable::line(&place), printable::line(why));
+            writeln!(f, " = see {place}: {why}")?;
         }
         if let Some(hint) = &finding.hint {
             writeln!(f, " = help: {}", printable::line(hint))?;

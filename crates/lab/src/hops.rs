@@ -15,7 +15,7 @@
 //! **Bounds.** [`MAX_OCTETS`] octets and [`MAX_LINES`] next hops of a file. A mistake is told with its line and column;
 //! then nothing of the file counts.
 
-use crate::model::{ElanId, Lab, Lec, MapFile, NextHop};
+use crate::model::{ElanId, Lab, Lec, MapFile, NextHop, NodeId};
 use aerostat_proto::clip;
 use aerostat_wire::{AtmAddress, Qos};
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ impl fmt::Display for Mistake {
 /// The next hops of a member: its own before those of its subnet, and never itself.
 #[must_use]
 pub fn of_member(lab: &Lab, lec: &Lec) -> clip::NextHops {
-    with(lab, lec, (None, None))
+    with(lab, lec, None, None)
 }
 
 /// The same with other next hops of its own, or of its subnet, than the lab has.
@@ -57,7 +57,8 @@ pub fn of_member(lab: &Lab, lec: &Lec) -> clip::NextHops {
 pub fn with(
     lab: &Lab,
     lec: &Lec,
-    (own, shared): (Option<&Vec<NextHop>>, Option<&Vec<NextHop>>),
+    own: Option<&Vec<NextHop>>,
+    shared: Option<&Vec<NextHop>>,
 ) -> clip::NextHops {
     let mut hops = clip::NextHops::default();
     let Some(lis) = &lab.elan(lec.elan).clip else {
@@ -88,17 +89,28 @@ pub fn with(
     hops
 }
 
-/// The files with next hops that the members of a lab use: with `None` that of a subnet, or else that of one interface.
-pub fn files(lab: &Lab) -> impl Iterator<Item = (ElanId, Option<(usize, usize)>, &MapFile)> {
+/// The users of a file with next hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Users {
+    /// The subnet.
+    pub elan: ElanId,
+    /// Node and interface of the only member that uses it; `None`: all members of the subnet.
+    pub member: Option<(NodeId, usize)>,
+}
+
+/// The files with next hops that the members of a lab use.
+pub fn files(lab: &Lab) -> impl Iterator<Item = (Users, &MapFile)> {
     let subnets = lab.elans.iter().enumerate().filter_map(|(at, elan)| {
         let map = elan.clip.as_ref()?.map.as_ref()?;
-        Some((ElanId(at), None, map))
+        let (elan, member) = (ElanId(at), None);
+        Some((Users { elan, member }, map))
     });
     let members = lab.nodes().flat_map(|(id, node)| {
         let lecs = node.lecs().iter().enumerate();
         lecs.filter_map(move |(itf, lec)| {
             let map = lec.member.as_ref()?.map.as_ref()?;
-            Some((lec.elan, Some((id.0, itf)), map))
+            let (elan, member) = (lec.elan, Some((id, itf)));
+            Some((Users { elan, member }, map))
         })
     });
     subnets.chain(members)

@@ -33,7 +33,7 @@ pub use aerostat_node::host::{
 };
 pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
-pub use elan::{Elan, ForeignServers, LaneServer, Lis, MapFile, Member, NextHop};
+pub use elan::{Elan, ForeignServers, LaneServer, LesAndBus, Lis, MapFile, Member, NextHop};
 pub use limits::Limits;
 pub use load::{Arrivals, Load, LoadOf, Share, Trace, least_frame, most_frame, payload_of};
 pub use occupancy::Occupancy;
@@ -298,7 +298,9 @@ impl Lec {
     pub const fn new(
         index: u8,
         elan: ElanId,
-        (mac, address, ip): (MacAddr, AtmAddress, Option<Ipv4Addr>),
+        mac: MacAddr,
+        address: AtmAddress,
+        ip: Option<Ipv4Addr>,
     ) -> Self {
         Self {
             index,

@@ -1,7 +1,7 @@
 //! Start of traffic that has no start time: as soon as both its hosts and the routers between them can be reached
 //! ([`Members`]).
 
-use crate::build::programs_of;
+use crate::build::{Placed, programs_of};
 use crate::members::Members;
 use crate::model::{Flow, Lab, NodeId};
 use crate::resolve::{Owners, Step, owners, trace};
@@ -107,9 +107,8 @@ impl Starts {
         }
     }
 
-    /// The senders that start now, in the order of the flows: host, its place on an Ethernet segment behind it,
-    /// program.
-    pub fn ready(&mut self, lab: &Lab, now: Instant) -> Vec<(NodeId, Option<usize>, AppSpec)> {
+    /// The senders that start now, in the order of the flows.
+    pub fn ready(&mut self, lab: &Lab, now: Instant) -> Vec<Placed> {
         let fresh = std::mem::take(&mut self.fresh);
         let waiting = fresh.iter().filter_map(|node| self.of.get(node));
         let waiting: BTreeSet<usize> = waiting.flatten().copied().collect();
@@ -125,9 +124,9 @@ impl Starts {
             // A restarted sender continues its flow, to the same end.
             let start = *start.first.get_or_insert(now);
             let sender = programs_of(lab, index).map(|(sender, _)| sender);
-            ready.extend(sender.map(|(node, behind, spec)| {
-                let spec = AppSpec { start, ..spec };
-                (node, behind, spec)
+            ready.extend(sender.map(|mut sender| {
+                sender.program.start = start;
+                sender
             }));
         }
         ready

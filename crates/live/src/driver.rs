@@ -15,6 +15,7 @@ use crate::clock::{Alarm, Clock};
 use crate::confine::{Needs, confine};
 use crate::control::{self, Answer, Pending, Reply, Request};
 use crate::daemons::Daemons;
+use crate::detach::Ties;
 use crate::helper::Helper;
 use crate::keepers::Keepers;
 use crate::kernel::Kernels;
@@ -82,6 +83,23 @@ struct Ending {
     found: Option<RunReport>,
 }
 
+/// The parts of which a loop is made.
+pub(crate) struct Parts<'a, 'b> {
+    pub(crate) lab: &'a Lab,
+    pub(crate) builder: &'a Builder<'a>,
+    pub(crate) kernels: Kernels,
+    /// Daemons in processes of their own.
+    pub(crate) daemons: Option<Daemons>,
+    pub(crate) helper: Option<Arc<Helper>>,
+    pub(crate) ties: Option<Ties>,
+    pub(crate) claim: &'b Claim,
+    pub(crate) needs: &'b Needs,
+    pub(crate) signals: Signals,
+    /// Time of the start, since 1970.
+    pub(crate) epoch: Duration,
+    pub(crate) caller: &'a mut dyn FnMut(Notice<'_>),
+}
+
 /// The loop of a lab.
 pub(crate) struct Driver<'a> {
     pub(crate) site: Site<'a>,
@@ -97,20 +115,23 @@ pub(crate) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(
-        (lab, builder): (&'a Lab, &'a Builder<'a>),
-        (kernels, mut daemons, helper): (Option<Kernels>, Option<Daemons>, Option<Arc<Helper>>),
-        (claim, needs, signals): (&Claim, &Needs, Signals),
-        epoch: Duration,
-        caller: &'a mut dyn FnMut(Notice<'_>),
-    ) -> Result<Self, UpError> {
+    pub(crate) fn new(parts: Parts<'a, '_>) -> Result<Self, UpError> {
+        let Parts {
+            lab,
+            builder,
+            mut daemons,
+            helper,
+            claim,
+            signals,
+            ..
+        } = parts;
         let poll = Poll::new()?;
         let alarm = Alarm::new()?;
         let registry = poll.registry().try_clone()?;
         for (fd, token) in [(alarm.raw_fd(), ALARM), (signals.raw_fd(), SIGNALS)] {
             registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
         }
-        let (inside, taps, routes) = Inside::open(kernels.unwrap_or_default(), &registry)?;
+        let (inside, taps, routes) = Inside::open(parts.kernels, &registry)?;
         let links = Links::open(lab, &registry).map_err(UpError::Link)?;
         if let Some(daemons) = &mut daemons {
             daemons.register(&registry, Slot::Daemons.token())?;
@@ -125,17 +146,17 @@ impl<'a> Driver<'a> {
         let socket = |error| UpError::Io("the lab's control socket".into(), error);
         let listener = control::listen(&claim.socket()).map_err(socket)?;
         // All files are open; no thread runs yet, and no input from outside has been read.
-        let confinement = confine(needs).with(helper);
+        let confinement = confine(parts.needs).with(helper);
         let (requests, connections) = control::serve(listener, wake).map_err(socket)?;
         let (to_loop, done) = channel();
         let clock = Clock::start();
         let mut site = Site {
-            caller,
+            caller: parts.caller,
             lab,
             builder,
             world: World::new(builder, clock.now()),
             clock,
-            epoch_ns: u64::try_from(epoch.as_nanos()).unwrap_or_default(),
+            epoch_ns: u64::try_from(parts.epoch.as_nanos()).unwrap_or_default(),
             registry,
             sources: Sources {
                 taps,
@@ -150,7 +171,7 @@ impl<'a> Driver<'a> {
             inside,
             commanded: Commanded::default(),
             confinement,
-            ties: None,
+            ties: parts.ties,
             connections,
             done: to_loop,
             waker,

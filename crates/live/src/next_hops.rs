@@ -5,8 +5,8 @@
 //! started anew knows what the lab file said; it gets the latest next hops within a second.
 
 use crate::source::{Said, Source, Turn};
-use aerostat_lab::hops;
-use aerostat_lab::model::{ElanId, Lab, MapFile, NextHop, NodeId};
+use aerostat_lab::hops::{self, Users};
+use aerostat_lab::model::{Lab, MapFile, NextHop, NodeId};
 use aerostat_node::host::HostCommand;
 use aerostat_proto::clip::NextHops;
 use aerostat_proto::{Duration, Instant, Trace};
@@ -20,12 +20,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Stamp that tells a file from its earlier state: time of the last change, size, device and inode.
 type Stamp = (i64, i64, u64, u64, u64);
 
-/// Owner of the next hops of a file: a subnet, or one interface on it.
-type Whose = (ElanId, Option<(usize, usize)>);
-
 #[derive(Debug)]
 struct Watched {
-    whose: Whose,
+    users: Users,
     map: MapFile,
     seen: Option<Stamp>,
 }
@@ -35,15 +32,15 @@ struct Watched {
 pub(crate) struct NextHopFiles {
     files: Vec<Watched>,
     /// Lists that were read since the start.
-    lists: BTreeMap<Whose, Vec<NextHop>>,
+    lists: BTreeMap<Users, Vec<NextHop>>,
     next: Option<Instant>,
 }
 
 impl NextHopFiles {
     /// The files that members of this lab use; they have just been read.
     pub(crate) fn of(lab: &Lab) -> Self {
-        let files = hops::files(lab).map(|(elan, member, map)| Watched {
-            whose: (elan, member),
+        let files = hops::files(lab).map(|(users, map)| Watched {
+            users,
             map: map.clone(),
             seen: stamp(&map.path),
         });
@@ -63,10 +60,15 @@ impl NextHopFiles {
         let mut all = Vec::new();
         for (id, node) in lab.nodes() {
             for (itf, lec) in node.lecs().iter().enumerate() {
-                let own = self.lists.get(&(lec.elan, Some((id.0, itf))));
-                let shared = self.lists.get(&(lec.elan, None));
+                let of = |member| {
+                    self.lists.get(&Users {
+                        elan: lec.elan,
+                        member,
+                    })
+                };
+                let (own, shared) = (of(Some((id, itf))), of(None));
                 if own.is_some() || shared.is_some() {
-                    let hops = hops::with(lab, lec, (own, shared));
+                    let hops = hops::with(lab, lec, own, shared);
                     all.push((id, itf, hops));
                 }
             }
@@ -75,12 +77,12 @@ impl NextHopFiles {
     }
 
     /// The members that use a file.
-    fn users(lab: &Lab, (elan, member): Whose) -> Vec<(NodeId, usize)> {
+    fn users(lab: &Lab, Users { elan, member }: Users) -> Vec<(NodeId, usize)> {
         let nodes = lab.nodes();
         let all = nodes.flat_map(|(id, node)| {
             let lecs = node.lecs().iter().enumerate();
             lecs.filter(move |(itf, lec)| {
-                lec.elan == elan && member.is_none_or(|one| one == (id.0, *itf))
+                lec.elan == elan && member.is_none_or(|one| one == (id, *itf))
             })
             .map(move |(itf, _)| (id, itf))
         });
@@ -108,7 +110,7 @@ impl Source for NextHopFiles {
             file.seen = stamp;
             let (name, read) = (
                 &file.map.name,
-                hops::read(&file.map.path, turn.lab, file.whose.0),
+                hops::read(&file.map.path, turn.lab, file.users.elan),
             );
             let trace = match &read {
                 Ok(list) => {
@@ -120,11 +122,11 @@ impl Source for NextHopFiles {
                     Trace::milestone("clip.map-wrong", text)
                 }
             };
-            let users = Self::users(turn.lab, file.whose);
+            let users = Self::users(turn.lab, file.users);
             let first = users.first().map_or(NodeId(0), |(node, _)| *node);
             turn.said.push(Said::Trace(first, trace.with("file", name)));
             match read {
-                Ok(list) => drop(self.lists.insert(file.whose, list)),
+                Ok(list) => drop(self.lists.insert(file.users, list)),
                 Err(_) => turn.said.extend(
                     users
                         .into_iter()

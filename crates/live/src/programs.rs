@@ -57,12 +57,21 @@ pub enum Program {
     },
 }
 
+/// A program that runs, and its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Running {
+    node: NodeId,
+    /// Number of the host on the segment behind the node.
+    behind: Option<usize>,
+    id: AppId,
+}
+
 /// The programs that clients started.
 #[derive(Debug, Default)]
 pub(crate) struct Commanded {
     next: u32,
     /// All programs, oldest first.
-    all: VecDeque<(NodeId, Option<usize>, AppId)>,
+    all: VecDeque<Running>,
 }
 
 /// A host by name: the node, and the number of the host on the segment behind it.
@@ -192,7 +201,7 @@ pub(crate) fn start(
         return Err(Answer::error(text, "is the packet larger than its MTU?"));
     }
     site.commanded.next = site.commanded.next.wrapping_add(1);
-    site.commanded.all.push_back((node, behind, id));
+    site.commanded.all.push_back(Running { node, behind, id });
     if site.commanded.all.len() > MOST
         && let Some(oldest) = site.commanded.all.pop_front()
     {
@@ -201,10 +210,10 @@ pub(crate) fn start(
     Ok(Answer::Ok(json!({ "id": id.0 })))
 }
 
-fn forget(site: &mut Site<'_>, (node, behind, id): (NodeId, Option<usize>, AppId), now: Instant) {
-    for command in [AppCommand::Stop(id), AppCommand::Forget(id)] {
-        let command = HostCommand::app(behind, command);
-        site.world.command(node, command, now);
+fn forget(site: &mut Site<'_>, program: Running, now: Instant) {
+    for command in [AppCommand::Stop(program.id), AppCommand::Forget(program.id)] {
+        let command = HostCommand::app(program.behind, command);
+        site.world.command(program.node, command, now);
     }
 }
 
@@ -215,19 +224,17 @@ pub(crate) fn report(
     forget_it: bool,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let known = |(node, behind)| {
-        let mut all = site.commanded.all.iter();
-        all.position(|one| *one == (node, behind, AppId(id)))
-    };
-    let (Some((node, behind)), Some(at)) = (place(site, name), place(site, name).and_then(known))
-    else {
+    let id = AppId(id);
+    let program = place(site, name).map(|(node, behind)| Running { node, behind, id });
+    let known = |program| site.commanded.all.iter().position(|one| *one == program);
+    let (Some(program), Some(at)) = (program, program.and_then(known)) else {
         let text = format!("{name} runs no program of this number");
         return Err(Answer::error(text, ""));
     };
-    let found = host(site, node).and_then(|host| host.program(behind, AppId(id)));
+    let found = host(site, program.node).and_then(|host| host.program(program.behind, id));
     if forget_it || found.is_none() {
         site.commanded.all.remove(at);
-        forget(site, (node, behind, AppId(id)), now);
+        forget(site, program, now);
     }
     let Some((result, over)) = found else {
         return Err(Answer::error(format!("{name} was restarted meanwhile"), ""));

@@ -13,7 +13,7 @@
 use crate::confine::Needs;
 use crate::daemons::Daemons;
 use crate::detach::Ties;
-use crate::driver::Driver;
+use crate::driver::{Driver, Parts};
 use crate::helper::{Helper, Owned};
 use crate::kernel::{self, KernelNode, Kernels, Place};
 use crate::namespace;
@@ -135,14 +135,19 @@ pub fn run(
     }
     let needs = Needs::of(lab, claim.directory(), options.results.as_deref());
     // From here on this process has no privilege.
-    let mut driver = Driver::new(
-        (lab, &builder),
-        (kernels, daemons, helper),
-        (&claim, &needs, signals),
-        started,
-        tell,
-    )?;
-    driver.site.ties = ties;
+    let mut driver = Driver::new(Parts {
+        lab,
+        builder: &builder,
+        kernels: kernels.unwrap_or_default(),
+        daemons,
+        helper,
+        ties,
+        claim: &claim,
+        needs: &needs,
+        signals,
+        epoch: started,
+        caller: tell,
+    })?;
     if let Some(file) = file {
         driver.site.record(file).map_err(failed)?;
         let links = counted(lab.capture.len(), "link", "links");

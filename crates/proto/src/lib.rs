@@ -103,7 +103,9 @@ pub mod trace;
 pub mod uni;
 mod vcc;
 
-pub use atm::{AtmEvent, AtmRequest, AtmUser, Cause, ConnId, PartyId, Sdu, Several, UserOutput};
+pub use atm::{
+    AtmEvent, AtmRequest, AtmUser, Cause, ConnId, PartyId, Sdu, Several, SharedHeader, UserOutput,
+};
 pub use changes::Changes;
 pub use deadlines::Deadlines;
 pub use machine::{Machine, Refused};

@@ -114,6 +114,19 @@ struct Pending<T> {
     repeats: Repeats,
 }
 
+/// An outstanding request, for display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outstanding<'a, T> {
+    /// Its id.
+    pub id: u32,
+    /// The request.
+    pub what: &'a T,
+    /// Transmissions so far.
+    pub sent: u32,
+    /// Time of the next step.
+    pub due: Instant,
+}
+
 /// Outstanding requests by id; at most `limit`. Their waits double.
 #[derive(Clone, Debug)]
 pub struct RequestTable<T> {
@@ -195,11 +208,13 @@ impl<T> RequestTable<T> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Outstanding requests: id, request, transmissions so far, time of the next step.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &T, u32, Instant)> {
-        self.pending.iter().map(|(id, entry)| {
-            let Repeats { sent, at, .. } = entry.repeats;
-            (*id, &entry.what, sent, at)
+    /// Outstanding requests, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = Outstanding<'_, T>> {
+        self.pending.iter().map(|(id, entry)| Outstanding {
+            id: *id,
+            what: &entry.what,
+            sent: entry.repeats.sent,
+            due: entry.repeats.at,
         })
     }
 

@@ -6,8 +6,6 @@ use aerostat_lab::build::{Builder, programs};
 use aerostat_lab::model::{Lab, NodeKind};
 use aerostat_lab::plant::{LabEvent, LabNode, NodeId};
 use aerostat_lab::routing::Routing;
-use aerostat_node::host::HostCommand;
-use aerostat_node::ip::apps::AppCommand;
 use aerostat_proto::Instant;
 
 /// Builds the world of a lab, with all nodes off.
@@ -39,8 +37,8 @@ pub fn start(
     let nodes = world.plant().nodes();
     let machines = nodes.filter_map(|id| Some((id, machine(builder, id, 0, now)?)));
     world.power_on_all(machines.collect::<Vec<_>>(), observer);
-    for (node, behind, program) in programs(builder.lab()) {
-        let command = HostCommand::app(behind, AppCommand::Start(program));
-        world.with_node(node, observer, |node, now| node.command(command, now));
+    for placed in programs(builder.lab()) {
+        let id = placed.node;
+        world.with_node(id, observer, |node, now| node.command(placed.start(), now));
     }
 }

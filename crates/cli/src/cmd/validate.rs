@@ -87,16 +87,16 @@ fn describe(lab: &Lab) -> String {
 fn table(findings: &Diagnostics) -> Rows {
     let mut rows = Rows::new(&["severity", "source", "line", "column", "message", "hint"]);
     for finding in findings.iter() {
-        let (source, line, column) = findings.locate(finding.at);
+        let at = findings.locate(finding.at);
         let severity = match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         rows.push(vec![
             severity.into(),
-            source.into(),
-            line.into(),
-            column.into(),
+            at.source.into(),
+            at.line.into(),
+            at.column.into(),
             finding.message.clone().into(),
             finding.hint.clone().map_or(Value::Null, Value::from),
         ]);

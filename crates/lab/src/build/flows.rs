@@ -1,7 +1,8 @@
 //! The flows of a lab: the measured packets, and the programs that make them.
 
 use crate::model::{Arrivals, Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
-use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
+use aerostat_node::host::HostCommand;
+use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppSpec, Pattern};
 use aerostat_node::ip::meter::{FlowSpec, Protocol};
 use aerostat_node::ip::source_ports::SourcePorts;
 use aerostat_node::rate::PacketRate;
@@ -70,12 +71,30 @@ fn port(first: u16, index: usize) -> u16 {
     first.saturating_add(index.try_into().unwrap_or(u16::MAX))
 }
 
+/// A program, and the host on which it runs.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The node.
+    pub node: NodeId,
+    /// Index of the host on the Ethernet segment behind the node; `None` for the node itself.
+    pub behind: Option<usize>,
+    /// The program.
+    pub program: AppSpec,
+}
+
+impl Placed {
+    /// The command to the node that starts the program at its time.
+    #[must_use]
+    pub fn start(self) -> HostCommand {
+        HostCommand::app(self.behind, AppCommand::Start(self.program))
+    }
+}
+
 /// The programs that make the lab's traffic: for each flow a receiver (which runs from the start) and a sender.
 ///
-/// The second item is the index of the host on the Ethernet segment behind the node. The program number of a sender is
-/// twice the flow's index, that of a receiver one more.
+/// The program number of a sender is twice the flow's index, that of a receiver one more.
 #[must_use]
-pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
+pub fn programs(lab: &Lab) -> Vec<Placed> {
     let flows = 0..lab.traffic.len();
     flows
         .filter_map(|index| programs_of(lab, index))
@@ -83,9 +102,6 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
         .flatten()
         .collect()
 }
-
-/// A program, and where it runs: as in [`programs`].
-pub(crate) type Placed = (NodeId, Option<usize>, AppSpec);
 
 /// Sender and receiver of one flow; a ping has no receiver.
 pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Placed>)> {
@@ -156,15 +172,24 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
         kind: sender,
     };
     let receiver = receiver.map(|kind| {
-        let spec = AppSpec {
+        let program = AppSpec {
             id: id(1),
             start: Instant::ZERO,
             duration: None,
             kind,
         };
-        (flow.to, flow.segment[1], spec)
+        Placed {
+            node: flow.to,
+            behind: flow.segment[1],
+            program,
+        }
     });
-    Some(((flow.from, flow.segment[0], sender), receiver))
+    let sender = Placed {
+        node: flow.from,
+        behind: flow.segment[0],
+        program: sender,
+    };
+    Some((sender, receiver))
 }
 
 /// When the datagrams of a flow are sent.

@@ -1,7 +1,7 @@
 //! The configuration of the LANE servers of a lab.
 
 use super::scale::grown;
-use crate::model::{Elan, Lab, LaneServer, Scale};
+use crate::model::{Elan, Lab, LaneServer, LesAndBus, Scale};
 use aerostat_proto::lane::lec::contracts::{CONSTANT, VARIABLE};
 use aerostat_proto::lane::{BusConfig, LecsConfig, LesConfig, ServerParams, lecs};
 use aerostat_wire::AtmAddress;
@@ -37,7 +37,7 @@ pub(super) fn elan_name(elan: &Elan) -> ElanName {
 /// The answer of the LECS to clients of this ELAN.
 pub(super) fn configured(elan: &Elan) -> lecs::Elan {
     lecs::Elan {
-        standby: elan.standby.iter().map(|(les, _)| *les).collect(),
+        standby: elan.standby.iter().map(|standby| standby.les).collect(),
         members: elan.members.iter().map(|octets| pattern(octets)).collect(),
         macs: elan.macs.clone(),
         max_frame: elan.max_frame,
@@ -70,9 +70,12 @@ pub(super) fn pattern(octets: &[u8]) -> lecs::AddressPattern {
 }
 
 /// LES and BUS of the ELAN on this host.
-pub(super) fn pair(elan: &Elan, model: &LaneServer) -> (AtmAddress, AtmAddress) {
+pub(super) fn pair(elan: &Elan, model: &LaneServer) -> LesAndBus {
     let standby = model.rank.checked_sub(1).and_then(|n| elan.standby.get(n));
-    standby.copied().unwrap_or((elan.les, elan.bus))
+    standby.copied().unwrap_or(LesAndBus {
+        les: elan.les,
+        bus: elan.bus,
+    })
 }
 
 /// The parameters of LES and BUS on a host.
@@ -87,7 +90,7 @@ pub(super) fn server_params(lab: &Lab, model: &LaneServer, scale: &Scale) -> Ser
 
 pub(super) fn les_config(
     elan: &Elan,
-    (les, bus): (AtmAddress, AtmAddress),
+    LesAndBus { les, bus }: LesAndBus,
     model: &LaneServer,
     params: ServerParams,
 ) -> LesConfig {

@@ -58,7 +58,7 @@ impl<'a> Builder<'a> {
         lis: &Lis,
     ) {
         let own = lec.address.with_selector(model.address.selector());
-        let mut config = client::Config::new((own, lec.address), lec.own_ip(), model.server);
+        let mut config = client::Config::new(own, lec.address, lec.own_ip(), model.server);
         config.mtu = lis.mtu;
         config.idle = lis.params.idle;
         config.params = model.params;

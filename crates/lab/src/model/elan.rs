@@ -52,6 +52,15 @@ impl LaneServer {
     }
 }
 
+/// Addresses of a LES and of its BUS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LesAndBus {
+    /// Address of the LES.
+    pub les: AtmAddress,
+    /// Address of the BUS.
+    pub bus: AtmAddress,
+}
+
 /// One emulated LAN (Ethernet).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elan {
@@ -70,7 +79,7 @@ pub struct Elan {
     /// Address of its BUS.
     pub bus: AtmAddress,
     /// Standby LESs, each with its BUS, in the order in which they take over.
-    pub standby: Vec<(AtmAddress, AtmAddress)>,
+    pub standby: Vec<LesAndBus>,
     /// True if its LESs use LANE v2 with clients that support it.
     pub v2: bool,
     /// Leading octets of ATM addresses of clients that belong here; if empty, all clients may join by name.

@@ -11,7 +11,6 @@ use crate::dialogues::Life;
 use crate::model::{FaultKind, Lab};
 use crate::starts;
 use aerostat_node::host::HostCommand;
-use aerostat_node::ip::apps::AppCommand;
 use aerostat_proto::Instant;
 
 /// A driver of the nodes of a lab.
@@ -60,24 +59,24 @@ pub trait Operation: Driver<Node = LabNode> {
     /// Starts the programs of a node, or of all nodes in their order, except those that wait for their hosts.
     fn start_programs(&mut self, lab: &Lab, of: Option<NodeId>) {
         let mut all = programs(lab);
-        all.retain(|(node, _, spec)| {
-            of.is_none_or(|id| id == *node)
-                && self.runs_programs(*node)
-                && !self.ledger().starts.holds_back(spec)
+        all.retain(|placed| {
+            of.is_none_or(|id| id == placed.node)
+                && self.runs_programs(placed.node)
+                && !self.ledger().starts.holds_back(&placed.program)
         });
-        all.sort_by_key(|(node, _, _)| *node);
-        for (node, behind, spec) in all {
-            self.command(node, HostCommand::app(behind, AppCommand::Start(spec)));
+        all.sort_by_key(|placed| placed.node);
+        for placed in all {
+            self.command(placed.node, placed.start());
         }
     }
 
     /// Starts traffic whose hosts have joined now.
     fn start_ready(&mut self, lab: &Lab) {
         let now = self.plant().now();
-        for (node, behind, spec) in self.ledger().starts.ready(lab, now) {
-            if self.runs_programs(node) {
-                self.trace(node, starts::told(lab, &spec));
-                self.command(node, HostCommand::app(behind, AppCommand::Start(spec)));
+        for placed in self.ledger().starts.ready(lab, now) {
+            if self.runs_programs(placed.node) {
+                self.trace(placed.node, starts::told(lab, &placed.program));
+                self.command(placed.node, placed.start());
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Adapters of hosts and routers: whether they shape connections, alone, in paths or in rate queues.
 
+use super::queues::{self, ShapedPath};
+use super::rate_queues;
 use super::stage::Connecting;
-use super::{queues, rate_queues};
 use crate::diag::Diagnostics;
 use crate::file::{LabFile, PvcFile, SocketFile};
 use crate::model::{Host, Lab, NodeId, NodeKind, Pvc, Router};
@@ -58,13 +59,14 @@ pub(super) fn paths(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         let mut shaped = given.map_or_else(Vec::new, |given| queues::named("path", given));
         let words = ["rate queues", "paths and rate queues"];
         let all = words[usize::from(!shaped.is_empty())];
-        let of_queue = |(name, file)| (format!("rate queue {name}"), all.to_owned(), file);
         let rates = rate_queues::files(host).iter();
-        shaped.extend(rates.map(|(name, file)| of_queue((&name.value.0, file))));
-        for at in shaped
-            .iter()
-            .filter_map(|(.., file)| queues::takes_calls(file))
-        {
+        shaped.extend(rates.map(|(name, file)| ShapedPath {
+            name: format!("rate queue {}", name.value.0),
+            kind: all.to_owned(),
+            file,
+        }));
+        let files = shaped.iter().map(|path| path.file);
+        for at in files.filter_map(queues::takes_calls) {
             d.error(at, "'calls' stands at tunnels of links between switches")
                 .hint(
                     "calls of a program are in a rate queue with 'rate_queue: NAME' of the program",

@@ -6,7 +6,7 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
 use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
 use crate::ipv6;
-use crate::model::{Elan, ElanId, ForeignServers, Lab, NodeKind};
+use crate::model::{Elan, ElanId, ForeignServers, Lab, LesAndBus, NodeKind};
 use crate::parameter::with;
 use crate::plan;
 use aerostat_proto::lane::lecs::Criterion;
@@ -43,16 +43,19 @@ pub(super) fn standby_name(section: &StandbyFile, number: u16) -> (String, Span)
     }
 }
 
-/// Addresses of LES and BUS on the host with this address, for each ELAN that the lab's services serve.
+/// LES and BUS on the host with this address, for each ELAN that the lab's services serve.
 pub(super) fn pairs<'a>(
     lab: &'a mut Building<'_>,
     host: AtmAddress,
-) -> impl Iterator<Item = (AtmAddress, AtmAddress, &'a mut Elan)> {
+) -> impl Iterator<Item = (LesAndBus, &'a mut Elan)> {
     let own = lab.elans_mut().iter_mut().filter(|elan| elan.is_own());
     // More ELANs are an error that was reported.
     (0..plan::MAX_ELANS as u8).zip(own).map(move |(n, elan)| {
-        let les = host.with_selector(plan::SELECTOR_LES + n);
-        (les, host.with_selector(plan::SELECTOR_BUS + n), elan)
+        let pair = LesAndBus {
+            les: host.with_selector(plan::SELECTOR_LES + n),
+            bus: host.with_selector(plan::SELECTOR_BUS + n),
+        };
+        (pair, elan)
     })
 }
 
@@ -511,7 +514,7 @@ faults: [{ at: 1s, crash: lane/lecs }, { at: 2s, crash: third/bus }]
         );
         for (n, elan) in lab.elans.iter().enumerate() {
             assert_eq!(elan.standby.len(), 2);
-            for (les, bus) in &elan.standby {
+            for crate::model::LesAndBus { les, bus } in &elan.standby {
                 assert_eq!(
                     (les.selector(), bus.selector()),
                     (0x80 + n as u8, 0xc0 + n as u8)

@@ -421,7 +421,7 @@ mod tests {
         let FlowKind::Udp { rate: mean, .. } = lab.traffic[0].kind else {
             panic!("{:?}", lab.traffic);
         };
-        let (_, _, program) = programs(&lab).remove(0);
+        let program = programs(&lab).remove(0).program;
         let AppKind::UdpSource { rate, pattern, .. } = program.kind else {
             panic!("{program:?}");
         };

@@ -320,8 +320,8 @@ impl Builder<'_, '_> {
         let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
         let attachment = self.attach(name, Some(on), (esi, None), &section.link, d);
         let address = attachment.address;
-        for (les, bus, elan) in lane::pairs(self.lab, address) {
-            (elan.les, elan.bus) = (les, bus);
+        for (pair, elan) in lane::pairs(self.lab, address) {
+            (elan.les, elan.bus) = (pair.les, pair.bus);
         }
         let lecs = address.with_selector(plan::SELECTOR_LECS);
         let quota = lane::quota(section);
@@ -340,8 +340,8 @@ impl Builder<'_, '_> {
             let esi = plan::mac(self.site, Kind::LaneServer, number, 0);
             let on = Some(&standby.on);
             let attachment = self.attach(&name, on, (esi, None), &standby.link, d);
-            for (les, bus, elan) in lane::pairs(self.lab, attachment.address) {
-                elan.standby.push((les, bus));
+            for (pair, elan) in lane::pairs(self.lab, attachment.address) {
+                elan.standby.push(pair);
             }
             self.finish(NodeKind::LaneServer(LaneServer {
                 lecs,
@@ -388,7 +388,7 @@ impl Builder<'_, '_> {
                 _ => plan::mac(self.site, Kind::Router, number, index),
             };
             let address = address.with_selector(plan::SELECTOR_LEC + index);
-            let lec = Lec::new(index, elan, (mac, address, Some(ip_value)));
+            let lec = Lec::new(index, elan, mac, address, Some(ip_value));
             if index == 0 {
                 proxies::none(&router.lec, d);
             }
@@ -511,13 +511,13 @@ impl Builder<'_, '_> {
     ) -> Vec<Lec> {
         let mac = |interface| plan::mac(self.site, Kind::Host, number, interface);
         let at = |index| address.with_selector(plan::SELECTOR_LEC + index);
-        let lec = Lec::new(0, own, (own_mac, at(0), Some(ip)));
+        let lec = Lec::new(0, own, own_mac, at(0), Some(ip));
         let section = &host.lec;
         let bridges = host.bridge.is_some() || section.proxy.get();
         let mut lecs = vec![self.client(lec, section, bridges, d)];
         for (index, (_, elan)) in (0..).zip(vlans).skip(1) {
-            let of_vlan = (mac(plan::vlan_interface(index)), at(index), None);
-            let lec = Lec::new(index, *elan, of_vlan);
+            let of_vlan = mac(plan::vlan_interface(index));
+            let lec = Lec::new(index, *elan, of_vlan, at(index), None);
             // Mistakes of the section have been told.
             lecs.push(self.client(lec, section, true, &mut d.empty()));
         }
@@ -558,7 +558,7 @@ impl Builder<'_, '_> {
             let ip = self.ip(text, found, ip.value.0, ip.at, d);
             let mac = plan::mac(self.site, Kind::Host, number, plan::vlan_interface(index));
             let at = address.with_selector(plan::SELECTOR_LEC + index);
-            let lec = Lec::new(index, found, (mac, at, Some(ip)));
+            let lec = Lec::new(index, found, mac, at, Some(ip));
             // Mistakes of the section have been told.
             lecs.push(self.client(lec, &host.lec, false, &mut d.empty()));
         }

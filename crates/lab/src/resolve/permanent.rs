@@ -400,12 +400,11 @@ fn admit(
         |switch, port: usize, vc: Vc| has_tunnel(lab, switch, port, vc.vpi).then_some(vc.vpi);
     for hop in &pvc.hops {
         let ends = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
-        let reserves = Permanent::channel(ends[0], ends[1], pvc.qos).reserves();
-        for ((port, tx, rx), (_, vc)) in reserves.into_iter().zip(ends) {
+        for ((port, vc), held) in Permanent::channel(ends[0], ends[1], pvc.qos).holdings() {
             let place = (hop.switch, port, inside(hop.switch, port.0.into(), vc));
             let sum = reserved.entry(place).or_default();
             before.entry(place).or_insert(*sum);
-            *sum = (sum.0.saturating_add(tx), sum.1.saturating_add(rx));
+            *sum = (sum.0.saturating_add(held.tx), sum.1.saturating_add(held.rx));
         }
     }
     for hop in &pvc.hops {

@@ -108,8 +108,8 @@ mod tests {
             [Some(5004), Some(80), Some(5003)]
         );
         let mut sinks = Vec::new();
-        for (_, _, program) in programs(&lab) {
-            match program.kind {
+        for placed in programs(&lab) {
+            match placed.program.kind {
                 AppKind::UdpSink { port } | AppKind::TcpSink { port } => sinks.push(port),
                 AppKind::UdpSource { port, .. } | AppKind::TcpSource { port, .. } => {
                     sinks.push(port);
@@ -127,7 +127,7 @@ mod tests {
         ));
         let pattern = programs(&lab)
             .into_iter()
-            .find_map(|(_, _, program)| match program.kind {
+            .find_map(|placed| match placed.program.kind {
                 AppKind::UdpSource { pattern, .. } => Some(pattern),
                 _ => None,
             });

@@ -255,36 +255,43 @@ fn of_calls(
     }
 }
 
-/// Shaped paths with the words for them: `tunnel 5`, `tunnels`.
-pub(super) fn named<'a>(what: &str, tunnels: &'a Tunnels) -> Vec<(String, String, &'a TunnelFile)> {
+/// A shaped path with the words for it.
+pub(super) struct ShapedPath<'a> {
+    /// Its name: `tunnel 5`.
+    pub(super) name: String,
+    /// The name of all of its kind: `tunnels`.
+    pub(super) kind: String,
+    pub(super) file: &'a TunnelFile,
+}
+
+/// Shaped paths that are called `what`.
+pub(super) fn named<'a>(what: &str, tunnels: &'a Tunnels) -> Vec<ShapedPath<'a>> {
     let entries = tunnels.0.iter();
-    let of =
-        entries.map(|(vpi, file)| (format!("{what} {}", vpi.value.0), format!("{what}s"), file));
+    let of = entries.map(|(vpi, file)| ShapedPath {
+        name: format!("{what} {}", vpi.value.0),
+        kind: format!("{what}s"),
+        file,
+    });
     of.collect()
 }
 
-/// Refuses shaped paths that their link cannot carry, with their names and what they are called together.
-pub(super) fn carries(
-    lab: &Lab,
-    id: LinkId,
-    tunnels: Vec<(String, String, &TunnelFile)>,
-    d: &mut Diagnostics,
-) {
+/// Refuses shaped paths that their link cannot carry.
+pub(super) fn carries(lab: &Lab, id: LinkId, paths: Vec<ShapedPath<'_>>, d: &mut Diagnostics) {
     let link = lab.link(id);
     let most = u64::from(PortConfig::admits(link.rate));
     let mut sum: u64 = 0;
-    for (name, all, tunnel) in tunnels {
-        if tunnel.pcr.value.0 == 0 {
-            d.error(tunnel.pcr.at, "a peak rate is at least 1 cell/s");
+    for ShapedPath { name, kind, file } in paths {
+        if file.pcr.value.0 == 0 {
+            d.error(file.pcr.at, "a peak rate is at least 1 cell/s");
         }
         let before = sum;
-        sum = sum.saturating_add(tunnel.pcr.value.0);
+        sum = sum.saturating_add(file.pcr.value.0);
         if sum > most && before <= most {
             let text = format!(
-                "link {} cannot carry {name}: the {all} need {sum} cells/s of {most}",
+                "link {} cannot carry {name}: the {kind} need {sum} cells/s of {most}",
                 link.name
             );
-            d.error(tunnel.pcr.at, text)
+            d.error(file.pcr.at, text)
                 .hint("guarantees may take 95 % of a link's rate");
         }
     }

@@ -20,8 +20,7 @@ pub(super) fn of(host: &HostFile, d: &mut Diagnostics) -> Tcp {
     contradictions(&tcp, at, d);
     followed(host, &tcp, at, d);
     let given = file.given.iter().map(|(name, at)| {
-        let (file, line, column) = d.locate(at);
-        let place = format!("{file}:{line}:{column}");
+        let place = d.locate(at).to_string();
         GivenKey { name, place }
     });
     Tcp {

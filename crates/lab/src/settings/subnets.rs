@@ -1,7 +1,7 @@
 //! Emulated LANs and Classical IP subnets.
 
 use super::{Published, merge, published, text};
-use crate::model::{Elan, ForeignServers, Lab, Lis, MapFile, Member, NextHop};
+use crate::model::{Elan, ForeignServers, Lab, LesAndBus, Lis, MapFile, Member, NextHop};
 use aerostat_proto::clip::{Per, PortContract};
 use aerostat_wire::AtmAddress;
 use serde_json::{Value, json};
@@ -68,8 +68,7 @@ impl Published for Elan {
             "nhrp": null,
             "next_hops": [],
         });
-        let pair =
-            |(les, bus): &(AtmAddress, AtmAddress)| json!({ "les": text(les), "bus": text(bus) });
+        let pair = |pair: &LesAndBus| json!({ "les": text(pair.les), "bus": text(pair.bus) });
         let more = match clip {
             Some(lis) => lis.published(lab),
             None => json!({

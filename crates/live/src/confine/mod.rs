@@ -64,7 +64,7 @@ impl Needs {
                 .any(|way| matches!(way, OutsideWay::Ethernet { .. } | OutsideWay::Mpls(_))),
             results: results.map(Path::to_owned),
             reads: hops::files(lab)
-                .filter_map(|(.., map)| Some(map.path.parent()?.to_owned()))
+                .filter_map(|(_, map)| Some(map.path.parent()?.to_owned()))
                 .collect(),
         }
     }

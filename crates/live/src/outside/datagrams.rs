@@ -81,7 +81,8 @@ impl Datagrams {
     /// # Errors
     /// The error of the operating system.
     pub(super) fn new(
-        (local, peer): (SocketAddr, SocketAddr),
+        local: SocketAddr,
+        peer: SocketAddr,
         registry: &Registry,
         token: Token,
     ) -> io::Result<Self> {

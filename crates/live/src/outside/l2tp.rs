@@ -44,7 +44,7 @@ impl Socket {
     fn new(ends: &L2tpEnds, registry: &Registry, token: Token) -> io::Result<Self> {
         Ok(match *ends {
             L2tpEnds::Udp(local, peer) => {
-                Self::Udp(Box::new(Datagrams::new((local, peer), registry, token)?))
+                Self::Udp(Box::new(Datagrams::new(local, peer, registry, token)?))
             }
             L2tpEnds::Ip(local, peer) => {
                 let socket = Packets::new(raw(local, peer)?, registry, token)?;

@@ -98,12 +98,9 @@ impl Link {
                 local,
                 peer,
                 packing,
-            } => {
-                let ends = (*local, *peer);
-                Way::Udp(Box::new(udp::Link::new(
-                    ends, *packing, rate, registry, token,
-                )?))
-            }
+            } => Way::Udp(Box::new(udp::Link::new(
+                *local, *peer, *packing, rate, registry, token,
+            )?)),
             OutsideWay::Ethernet {
                 interface,
                 peer,

@@ -117,7 +117,8 @@ impl Link {
     /// # Errors
     /// The error of the operating system.
     pub(crate) fn new(
-        ends: (SocketAddr, SocketAddr),
+        local: SocketAddr,
+        peer: SocketAddr,
         packing: Packing,
         rate: CellRate,
         registry: &Registry,
@@ -128,7 +129,7 @@ impl Link {
             Packing::Many { word, .. } => Some(Unpacker::new(Shim::numbered(word))),
         };
         Ok(Self {
-            socket: Datagrams::new(ends, registry, token)?,
+            socket: Datagrams::new(local, peer, registry, token)?,
             told_up: false,
             turns: Turns::default(),
             unpacker,

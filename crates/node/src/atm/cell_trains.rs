@@ -79,6 +79,15 @@ pub struct Train {
     whole: bool,
 }
 
+/// The front of a train that has a queue.
+pub(super) struct Head<'a> {
+    /// The first cell that has not been taken, and those behind it.
+    pub(super) run: &'a CellRun,
+    /// Serial number of the train.
+    pub(super) serial: u64,
+    pub(super) queue: QueueId,
+}
+
 impl Train {
     /// The next cell that has not been taken, as a run of `count` cells.
     #[must_use]
@@ -576,14 +585,18 @@ impl Trains {
         ((*at, *source) < key).then_some((*at, *id))
     }
 
-    /// The first cell of a train that has not been taken, the serial number of the train, and its queue.
+    /// The head of a train that has a queue.
     #[inline]
-    pub(super) fn head(&self, id: u32) -> Option<(&CellRun, u64, QueueId)> {
+    pub(super) fn head(&self, id: u32) -> Option<Head<'_>> {
         let train = &self.trains[id as usize];
         let Bound::Queue { queue, .. } = train.bound else {
             return None;
         };
-        Some((train.run.as_ref()?, train.serial, queue))
+        Some(Head {
+            run: train.run.as_ref()?,
+            serial: train.serial,
+            queue,
+        })
     }
 
     /// Takes the first cell of a train.

@@ -466,13 +466,16 @@ impl VcQueue {
         true
     }
 
-    /// Moves the next cell into its train on `line`; its transmission takes from `start` to `finish`.
+    /// Moves the next cell of this queue, number `index`, into its train on `line`; its transmission takes from `start`
+    /// to `finish`.
     #[inline]
     pub(super) fn pop_into(
         &mut self,
         trains: &mut Trains,
-        (line, index): (u32, u32),
-        (start, finish): (Instant, Instant),
+        line: u32,
+        index: u32,
+        start: Instant,
+        finish: Instant,
         store: &mut RunStore,
     ) {
         let over = self.drop_empty(store);

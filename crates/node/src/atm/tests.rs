@@ -509,8 +509,9 @@ proptest! {
             for _ in 0..pops {
                 port.pop(now, 3);
             }
-            for (id, _, waiting, c) in port.queues() {
-                prop_assert_eq!(c.cells_in, offered.get(&id).copied().unwrap_or(0));
+            for id in &queues {
+                let (waiting, c) = (port.queued(*id), port.counters(*id).unwrap());
+                prop_assert_eq!(c.cells_in, offered.get(id).copied().unwrap_or(0));
                 prop_assert_eq!(c.cells_in, c.cells_out + c.dropped.total() + u64::from(waiting));
                 prop_assert!(waiting <= max + 1);
             }

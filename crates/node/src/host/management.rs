@@ -212,7 +212,8 @@ impl Host {
         let seen = management.channel.snapshot();
         let lecs = seen.services.iter();
         let lecs = Table::of(lecs.map(|address| inspect::ilmi::Lecs { address: *address }));
-        let end = (0, self.name.as_str(), seen);
+        let (port, name) = (0, self.name.as_str());
+        let end = inspect::ilmi::End { port, name, seen };
         let mut tables = inspect::ilmi::tables(core::iter::once(end));
         tables.push(lecs);
         tables.extend(inspect::ilmi::daemons(core::iter::once(

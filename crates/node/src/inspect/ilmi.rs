@@ -82,10 +82,19 @@ impl Peer {
     }
 }
 
-/// The peers of these interfaces, and their addresses. Each item is number, name and snapshot.
-pub(crate) fn tables<'a>(ends: impl Iterator<Item = (usize, &'a str, Snapshot)>) -> Vec<Table> {
+/// An interface with ILMI.
+pub(crate) struct End<'a> {
+    /// Number of the port.
+    pub(crate) port: usize,
+    /// Name of the neighbour, or of the host itself.
+    pub(crate) name: &'a str,
+    pub(crate) seen: Snapshot,
+}
+
+/// The peers of these interfaces, and their addresses.
+pub(crate) fn tables<'a>(ends: impl Iterator<Item = End<'a>>) -> Vec<Table> {
     let (mut peers, mut addresses) = (Vec::new(), Vec::new());
-    for (port, name, seen) in ends {
+    for End { port, name, seen } in ends {
         peers.push(Peer::of(port, name, &seen));
         addresses.extend(seen.addresses.iter().map(|address| Address {
             port,

@@ -204,7 +204,7 @@ mod tests {
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
     fn packet(ident: u16, payload: &[u8], df: bool) -> Vec<u8> {
-        let mut packet = packet::begin((A, B), aerostat_wire::ipv4::UDP, 64, payload.len());
+        let mut packet = packet::begin(A, B, aerostat_wire::ipv4::UDP, 64, payload.len());
         packet.drain(..packet::ETHERNET_HEADER);
         packet.extend(payload);
         packet[6] = if df { 0x40 } else { 0 };

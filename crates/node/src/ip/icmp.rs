@@ -79,7 +79,7 @@ impl<'a> Echo<'a> {
     /// The packet of a request or reply.
     pub(super) fn packet(&self, from: Ipv4Addr, to: Ipv4Addr, time_to_live: u8) -> Vec<u8> {
         let length = ICMP_HEADER + self.data.len();
-        let mut packet = begin((from, to), ICMP, time_to_live, length);
+        let mut packet = begin(from, to, ICMP, time_to_live, length);
         let kind = if self.is_request {
             ECHO_REQUEST
         } else {
@@ -141,8 +141,8 @@ pub(super) fn may_complain(packet: &Ipv4View<'_>) -> bool {
 pub(super) fn error(packet: &Ipv4View<'_>, answer: Answer, from: Ipv4Addr) -> Vec<u8> {
     let about = packet.packet();
     let quoted = &about[..about.len().min(MAX_ERROR - HEADER_LEN - ICMP_HEADER)];
-    let ends = (from, packet.source());
-    let mut reply = begin(ends, ICMP, TIME_TO_LIVE, ICMP_HEADER + quoted.len());
+    let length = ICMP_HEADER + quoted.len();
+    let mut reply = begin(from, packet.source(), ICMP, TIME_TO_LIVE, length);
     let (kind, code) = match answer {
         Answer::TimeExceeded => (11, 0),
         Answer::NetworkUnreachable => (3, 0),

@@ -115,7 +115,8 @@ pub(super) fn mask(prefix: u8) -> u32 {
 /// A packet without its payload of `length` octets: room for an Ethernet header, then an IPv4 header. Identification
 /// and checksum follow when the packet is sent.
 pub(super) fn begin(
-    (from, to): (Ipv4Addr, Ipv4Addr),
+    from: Ipv4Addr,
+    to: Ipv4Addr,
     protocol: u8,
     time_to_live: u8,
     length: usize,

@@ -85,7 +85,7 @@ impl Udp {
 /// The packet of a datagram, with room for an Ethernet header in front.
 pub(super) fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
     let length = UDP_HEADER + payload.len();
-    let mut packet = packet::begin((from.0, to.0), UDP, TIME_TO_LIVE, length);
+    let mut packet = packet::begin(from.0, to.0, UDP, TIME_TO_LIVE, length);
     let start = packet.len();
     packet.extend(from.1.to_be_bytes());
     packet.extend(to.1.to_be_bytes());

@@ -11,6 +11,17 @@ struct Listener {
     max_sdu: u16,
 }
 
+/// A listener, for display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// The address at which it can be called.
+    pub address: AtmAddress,
+    /// The SAP that a call must have.
+    pub sap: Sap,
+    /// The user who listens.
+    pub user: UserId,
+}
+
 /// Listeners by address and SAP; each has exactly one user.
 #[derive(Debug, Default)]
 pub(super) struct Listeners(BTreeMap<(AtmAddress, Sap), Listener>);
@@ -56,10 +67,12 @@ impl Listeners {
         from.next().is_some_and(|((at, _), _)| *at == address)
     }
 
-    /// All listeners: address, SAP, user, largest SDU in octets.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
-        let all = self.0.iter();
-        all.map(|((address, sap), l)| (*address, *sap, l.user, l.max_sdu))
+    pub(super) fn iter(&self) -> impl Iterator<Item = Listening> + '_ {
+        self.0.iter().map(|((address, sap), listener)| Listening {
+            address: *address,
+            sap: *sap,
+            user: listener.user,
+        })
     }
 
     /// The listener for a call, and the SAP that matched. Of several matching listeners the most specific one gets the

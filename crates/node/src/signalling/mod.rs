@@ -68,6 +68,7 @@ pub use user_data::{Along, FACILITY_REJECTED, Heard};
 
 use connections::{Conn, Conns};
 use listeners::Listeners;
+pub use listeners::Listening;
 use seat::Presence;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -78,7 +79,7 @@ use aerostat_proto::uni::{self, CallId};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Changes, ConnId, Duration, Instant, Machine, Refused, Trace,
 };
-use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, TrafficParams, Vc};
 
 use crate::atm::DataUnitBuf;
 use crate::inspect::{Table, counters};
@@ -463,8 +464,8 @@ impl Signalling {
     pub fn take_changes(&mut self) -> Changes<CallId> {
         self.conns.take_changes()
     }
-    /// Listeners, for display: address, description, user, largest SDU in octets.
-    pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
+    /// Listeners in the order of their addresses, for display.
+    pub fn listeners(&self) -> impl Iterator<Item = Listening> + '_ {
         self.listeners.iter()
     }
     /// Both sets of counters as a table of `inspect call`; names of the second set begin with `daemon_`.

@@ -214,8 +214,11 @@ impl<R: RouteSelect> Switch<R> {
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
         let ports = self.ports.iter().enumerate();
         let mut tables = inspect::ilmi::tables(ports.filter_map(|(number, port)| {
-            let channel = port.ilmi.as_ref()?;
-            Some((number, port.config.name.as_str(), channel.snapshot()))
+            Some(inspect::ilmi::End {
+                port: number,
+                name: &port.config.name,
+                seen: port.ilmi.as_ref()?.snapshot(),
+            })
         }));
         let channels = self.ports.iter().filter_map(|port| port.ilmi.as_ref());
         tables.extend(inspect::ilmi::daemons(channels));

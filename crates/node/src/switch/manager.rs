@@ -70,7 +70,7 @@ impl Manager {
 
     fn tables(&self, now: Instant) -> Vec<Table> {
         let since = now.since(self.since).as_nanos();
-        let load = CpuLoad::of(&self.queues, (READ, WRITTEN), Order::Arrival, (since, now));
+        let load = CpuLoad::of(&self.queues, READ, WRITTEN, Order::Arrival, since, now);
         let load = CpuLoad {
             control_lost: self.lost,
             ..load

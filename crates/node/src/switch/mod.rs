@@ -103,12 +103,12 @@ use aerostat_proto::interface;
 pub use held::MAX_HELD;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};
-pub use port::{PortConfig, PortKind, PortParams, PortRanges, guaranteed};
+pub use port::{PortConfig, PortKind, PortParams, PortRanges, Reservation, guaranteed};
 pub use queues::{CallQueues, ConnectionQueue, ConnectionRanges, QueueParams, QueueRanges};
 pub use route::{RouteSelect, StaticRoutes, Way};
 
 use crankback::Tries;
-use port::{Port, Reservation};
+use port::Port;
 
 /// Number of a port of one switch, from 0; the fabric uses the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -33,6 +33,14 @@ pub struct Permanent {
     pub police: [Option<Policing>; 2],
 }
 
+/// One of both directions of a permanent connection, with its contract.
+#[derive(Clone, Copy)]
+struct Direction {
+    from: PortVc,
+    to: PortVc,
+    traffic: TrafficParams,
+}
+
 impl Permanent {
     /// A channel without policing of its own.
     #[must_use]
@@ -45,10 +53,10 @@ impl Permanent {
             police: [None; 2],
         }
     }
-    /// Each direction: source, destination, and contract.
-    fn directions(&self) -> [(PortVc, PortVc, TrafficParams); 2] {
+    fn directions(&self) -> [Direction; 2] {
         let [a, b] = self.ends.map(|(port, vc)| PortVc::new(port.0, vc));
-        [(a, b, self.qos.tx), (b, a, self.qos.rx)]
+        let of = |from, to, traffic| Direction { from, to, traffic };
+        [of(a, b, self.qos.tx), of(b, a, self.qos.rx)]
     }
     /// Policing of traffic that comes in here, if the connection has its own.
     fn policing(&self, at: PortVc) -> Option<Policing> {
@@ -56,14 +64,9 @@ impl Permanent {
         let here = ends.find(|((port, vc), _)| PortVc::new(port.0, *vc) == at);
         here.and_then(|(_, police)| police)
     }
-    /// The reservation at each end, cells/s: towards the other end of the port's link, and from there.
-    #[must_use]
-    pub fn reserves(&self) -> [(PortNo, u64, u64); 2] {
-        self.holdings()
-            .map(|((port, _), reserved)| (port, reserved.tx, reserved.rx))
-    }
     /// Each end with its reservation; `tx` leaves the switch.
-    fn holdings(&self) -> [((PortNo, Vc), Reservation); 2] {
+    #[must_use]
+    pub fn holdings(&self) -> [((PortNo, Vc), Reservation); 2] {
         let [a, b] = self.ends;
         let of = Reservation::of;
         [(a, of(self.qos.reversed())), (b, of(self.qos))]
@@ -142,7 +145,7 @@ impl<R: RouteSelect> Switch<R> {
         }
         for (done, direction) in new.directions().into_iter().enumerate() {
             if let Err(error) = self.open_direction(&new, direction) {
-                for (from, ..) in new.directions().into_iter().take(done) {
+                for Direction { from, .. } in new.directions().into_iter().take(done) {
                     // The connection was just opened.
                     let _ = self.fabric.apply(FabricOp::Disconnect { from });
                 }
@@ -175,7 +178,7 @@ impl<R: RouteSelect> Switch<R> {
     fn open_direction(
         &mut self,
         new: &Permanent,
-        (from, to, traffic): (PortVc, PortVc, TrafficParams),
+        Direction { from, to, traffic }: Direction,
     ) -> Result<(), FabricError> {
         let usual = self.policing(PortNo(from.port));
         let police = new.policing(from).unwrap_or(usual);
@@ -210,7 +213,7 @@ impl<R: RouteSelect> Switch<R> {
         let index = self.permanent.iter().position(has_end)?;
         let old = self.permanent.remove(index);
         self.unmanaged = true;
-        for (from, ..) in old.directions() {
+        for Direction { from, .. } in old.directions() {
             let gone = self.fabric.apply(FabricOp::Disconnect { from });
             debug_assert!(gone.is_ok(), "open as long as it is listed");
         }
@@ -223,7 +226,7 @@ impl<R: RouteSelect> Switch<R> {
     /// The permanent connections, oldest first.
     pub fn permanent(&self) -> impl Iterator<Item = PermanentInfo> + '_ {
         self.permanent.iter().map(|connection| {
-            let views = connection.directions().map(|(from, ..)| {
+            let views = connection.directions().map(|Direction { from, .. }| {
                 let mut all = self.fabric().connections();
                 all.find(|view| view.from == from && view.whole_path == connection.path)
             });

@@ -167,11 +167,11 @@ impl PortConfig {
 
 /// Bandwidth of one call on one port, cells/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reservation {
+pub struct Reservation {
     /// Towards the other end of the link.
-    pub(super) tx: u64,
+    pub tx: u64,
     /// From the other end of the link.
-    pub(super) rx: u64,
+    pub rx: u64,
 }
 
 impl Reservation {

@@ -28,6 +28,19 @@ pub struct Several {
     pub octets: usize,
 }
 
+/// The header that SDUs which move together ([`Several`]) share, and the connection that takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedHeader {
+    /// The connection.
+    pub conn: ConnId,
+    /// Octets in front of each SDU.
+    pub header: Vec<u8>,
+    /// Octets at the start of the super frame that the header replaces.
+    pub replaces: usize,
+    /// Octets to which shorter SDUs are padded; 0 if none is.
+    pub least: usize,
+}
+
 /// Opaque id of a connection, private to one user of the ATM service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u32);

@@ -349,7 +349,7 @@ impl Atp {
             }
         };
         match pdu {
-            Pdu::Data { seq, last, octets } => receiver.data((seq, last, octets), params, now, out),
+            Pdu::Data { seq, last, octets } => receiver.data(seq, last, octets, params, now, out),
             Pdu::Ack(seq) => {
                 let new = sender.acknowledged(seq, params, now, out);
                 if let (State::Closing(until), true) = (&mut self.state, new) {

@@ -113,7 +113,9 @@ impl Receiver {
     /// A data packet has come.
     pub(super) fn data(
         &mut self,
-        (seq, last, octets): (Seq30, bool, &[u8]),
+        seq: Seq30,
+        last: bool,
+        octets: &[u8],
         params: &Params,
         now: Instant,
         out: &mut Out,
@@ -137,7 +139,7 @@ impl Receiver {
             return;
         }
         if let Some((at, times)) = self.asked.remove(&number) {
-            self.repaired((number, at, times), params, now);
+            self.repaired(number, at, times, params, now);
         }
         self.naks.set(number, None);
         self.end = self.end.max(number + 1);
@@ -168,12 +170,7 @@ impl Receiver {
     /// A packet has come that was asked for at this time, so often. A connection keeps the order, and a NAK is answered
     /// at once: if the lowest missing packet was asked for before it, it has been lost again, and need not wait for a
     /// timer.
-    fn repaired(
-        &mut self,
-        (number, at, times): (u64, Instant, u32),
-        params: &Params,
-        now: Instant,
-    ) {
+    fn repaired(&mut self, number: u64, at: Instant, times: u32, params: &Params, now: Instant) {
         if times == 1 {
             let time = now.since(at);
             self.repair = match self.measured {

@@ -388,8 +388,8 @@ impl Clip {
                 self.trace(Trace::milestone("clip.pvc-lost", text));
             }
             Role::Session => {
-                let gone = (conn, encapsulation, cause);
-                self.session_gone(known.info.session, gone, opened, now);
+                let id = known.info.session;
+                self.session_gone(id, conn, encapsulation, cause, opened, now);
             }
             Role::Peer => {}
         }

@@ -4,7 +4,7 @@ use super::{Clip, Encapsulation, Per, Role, Unresolved};
 use crate::discard::Discard;
 use crate::retry::Backoff;
 use crate::vcc::Vcc;
-use crate::{Cause, ConnId, Duration, Instant, Several};
+use crate::{Cause, ConnId, Duration, Instant, Several, SharedHeader};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::llc::LlcSnap;
 use std::collections::VecDeque;
@@ -151,15 +151,17 @@ impl Clip {
         }
     }
 
-    /// Several packets for a next hop, as segments of one super frame; `head` has the headers of the first one. Gives
-    /// the connection that takes them and the header in front of each, if they need nothing else: the connection is
-    /// open, and they fit. Otherwise nothing has happened, and the packets are to be sent one by one.
+    /// Several packets for a next hop, as segments of one super frame; `head` has the headers of the first one. The
+    /// header replaces what is in front of them. `None` if they need something else than a header, because the
+    /// connection is not open, or they do not fit. Then nothing has happened, and the packets are to be sent one by
+    /// one.
     pub fn send_several(
         &mut self,
-        (next_hop, head): (Ipv4Addr, &[u8]),
+        next_hop: Ipv4Addr,
+        head: &[u8],
         several: Several,
         now: Instant,
-    ) -> Option<(ConnId, Vec<u8>)> {
+    ) -> Option<SharedHeader> {
         if !self.running || next_hop == self.config.ip || self.hop_for(next_hop, head) != next_hop {
             return None;
         }
@@ -191,7 +193,12 @@ impl Clip {
             entry.used = true;
         }
         self.entries.settle();
-        Some((conn, header))
+        Some(SharedHeader {
+            conn,
+            header,
+            replaces: 0,
+            least: 0,
+        })
     }
 
     /// Handles a packet for a next hop without an entry.

@@ -337,7 +337,9 @@ impl Clip {
     pub(super) fn session_gone(
         &mut self,
         id: Option<SessionId>,
-        (conn, encapsulation, cause): (ConnId, Encapsulation, Cause),
+        conn: ConnId,
+        encapsulation: Encapsulation,
+        cause: Cause,
         opened: bool,
         now: Instant,
     ) {

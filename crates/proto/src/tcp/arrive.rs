@@ -184,8 +184,8 @@ impl Tcp {
         self.timers.stop(Timer::Handshake);
         self.syn_due = false;
         if self.syn_sent == 1 {
-            let numbers = (self.tx.una, self.tx.next);
-            self.tx.estimator.measure((self.syn_at, self.now), numbers);
+            let progress = self.tx.progress();
+            self.tx.estimator.measure(self.syn_at, self.now, progress);
         }
         let scale = if segment.flags.has(Flags::SYN) {
             0

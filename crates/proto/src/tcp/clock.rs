@@ -59,6 +59,15 @@ impl StampClock {
     }
 }
 
+/// Progress of a sender when it measures a round trip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// The oldest number that is not acknowledged.
+    pub(super) una: u64,
+    /// The number that it sends next.
+    pub(super) next: u64,
+}
+
 /// The estimator of the retransmission timer.
 #[derive(Clone, Debug)]
 pub(super) struct Estimator {
@@ -116,9 +125,8 @@ impl Estimator {
         Duration::from_nanos(ticks * nanos(tick))
     }
 
-    /// Takes the round trip of a segment that was sent once; `una` and `next` are the numbers that the sender has
-    /// acknowledged and sends next.
-    pub(super) fn measure(&mut self, (from, to): (Instant, Instant), (una, next): (u64, u64)) {
+    /// Takes the round trip of a segment that was sent once.
+    pub(super) fn measure(&mut self, from: Instant, to: Instant, progress: Progress) {
         let exact = to.since(from);
         self.least = Some(self.least.map_or(exact, |least| least.min(exact)));
         let sample = self.in_units(from, to);
@@ -141,19 +149,19 @@ impl Estimator {
             }
         }
         if let Floor::Largest(least) = self.params.floor {
-            self.end_turn(least, una, next);
+            self.end_turn(least, progress);
         }
         self.back_off = 0;
     }
 
     /// Takes the deviation into the largest one of the round trip, which lowers the one in force at its end.
-    fn end_turn(&mut self, least: Duration, una: u64, next: u64) {
+    fn end_turn(&mut self, least: Duration, progress: Progress) {
         let begins = self.turn == 0;
         self.largest = self.largest.max(self.variance).max(least);
         self.in_force = self.in_force.max(self.largest);
-        if begins || una > self.turn {
+        if begins || progress.una > self.turn {
             self.in_force -= (self.in_force - self.largest) / 4;
-            self.turn = next;
+            self.turn = progress.next;
             if !begins {
                 self.largest = least;
             }
@@ -200,6 +208,10 @@ mod tests {
     use super::*;
     use crate::tcp::profiles::Profile;
 
+    const fn numbers(una: u64, next: u64) -> Progress {
+        Progress { una, next }
+    }
+
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn at(ms: u64) -> Instant {
@@ -222,9 +234,9 @@ mod tests {
         timers.granularity = Duration::from_micros(1);
         let mut estimator = Estimator::new(timers, Duration::ZERO);
         assert_eq!(estimator.timer(), Duration::from_secs(1));
-        estimator.measure((at(0), at(100)), (1, 2));
+        estimator.measure(at(0), at(100), numbers(1, 2));
         assert_eq!(estimator.timer(), MS(300));
-        estimator.measure((at(0), at(140)), (1, 2));
+        estimator.measure(at(0), at(140), numbers(1, 2));
         // RTTVAR = 3/4 × 50 + 1/4 × 40 = 47.5; SRTT = 7/8 × 100 + 1/8 × 140 = 105.
         assert_eq!(estimator.timer(), MS(105 + 190));
         estimator.double();
@@ -249,17 +261,17 @@ mod tests {
     fn the_largest_deviation_of_a_round_trip_counts() {
         let mut estimator = Estimator::new(Profile::Linux.params().timers, Duration::ZERO);
         let spread = |estimator: &Estimator| estimator.timer() - estimator.smoothed().unwrap();
-        estimator.measure((at(0), at(100)), (1, 10));
+        estimator.measure(at(0), at(100), numbers(1, 10));
         assert_eq!(spread(&estimator), MS(200));
-        estimator.measure((at(0), at(500)), (5, 12));
+        estimator.measure(at(0), at(500), numbers(5, 12));
         assert_eq!(spread(&estimator), MS(550));
         for _ in 0..20 {
-            estimator.measure((at(0), at(150)), (6, 14));
+            estimator.measure(at(0), at(150), numbers(6, 14));
             assert_eq!(spread(&estimator), MS(550), "within the round trip");
         }
-        estimator.measure((at(0), at(150)), (11, 20));
+        estimator.measure(at(0), at(150), numbers(11, 20));
         assert_eq!(spread(&estimator), MS(550), "its own largest one");
-        estimator.measure((at(0), at(150)), (21, 30));
+        estimator.measure(at(0), at(150), numbers(21, 30));
         let left = spread(&estimator);
         assert!(left >= MS(462) && left <= MS(464), "{left:?}");
     }
@@ -269,12 +281,12 @@ mod tests {
     #[test]
     fn floors_and_ticks() {
         let mut linux = Estimator::new(Profile::Linux.params().timers, Duration::ZERO);
-        linux.measure((at(0), at(10)), (1, 2));
-        linux.measure((at(0), at(10)), (1, 2));
+        linux.measure(at(0), at(10), numbers(1, 2));
+        linux.measure(at(0), at(10), numbers(1, 2));
         assert_eq!(linux.timer(), MS(210));
         let mut bsd = Estimator::new(Profile::Bsd43.params().timers, MS(100));
         for _ in 0..50 {
-            bsd.measure((at(300), at(310)), (1, 2));
+            bsd.measure(at(300), at(310), numbers(1, 2));
         }
         assert!(bsd.timer() >= Duration::from_secs(1), "{:?}", bsd.timer());
         let expiry = bsd.expiry(at(300), Duration::from_secs(1));

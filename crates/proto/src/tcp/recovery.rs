@@ -263,24 +263,24 @@ impl Sender {
         advanced: bool,
         now: Instant,
     ) -> Option<Duration> {
-        let numbers = (self.una, self.next);
+        let progress = self.progress();
         if let Some((end, at)) = self.timed
             && ack.una >= end
         {
             self.timed = None;
-            self.estimator.measure((at, now), numbers);
+            self.estimator.measure(at, now, progress);
             return Some(now.since(at));
         }
         let (true, false) = (advanced || acked.sacked > 0, self.one_measurement) else {
             return None;
         };
         if let (Some(first), false) = (acked.first, acked.repeated) {
-            self.estimator.measure((first, now), numbers);
+            self.estimator.measure(first, now, progress);
             return acked.newest.map(|newest| now.since(newest.0));
         }
         let sample = ack.echo.filter(|_| advanced && self.stamped)?;
         let sample = self.stamps.since(sample, now)?;
-        self.estimator.measure((now.before(sample), now), numbers);
+        self.estimator.measure(now.before(sample), now, progress);
         None
     }
 

@@ -12,7 +12,7 @@
 //! 3042.
 
 use super::Counters;
-use super::clock::{Estimator, StampClock};
+use super::clock::{Estimator, Progress, StampClock};
 use super::growth::Window;
 use super::params::{
     Accounting, CongestionParams, Nagle, Params, Probe, Push, Recovery, SendParams,
@@ -106,6 +106,12 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    pub(super) const fn progress(&self) -> Progress {
+        Progress {
+            una: self.una,
+            next: self.next,
+        }
+    }
     pub(super) fn new(params: &Params, iss: u32, stamps: StampClock, phase: Duration) -> Self {
         let mss = u64::from(params.mss);
         let congestion = params.congestion;

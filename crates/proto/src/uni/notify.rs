@@ -62,8 +62,10 @@ impl Uni {
         let party = match build::party(decoded).filter(|_| multipoint) {
             None => None,
             Some(_) => match self.named_party(key, decoded) {
-                Some((_, PartyState::DropInitiated, _)) | None => return,
-                Some((party, ..)) => Some(PartyId(party)),
+                Some(named) if named.state != PartyState::DropInitiated => {
+                    Some(PartyId(named.party))
+                }
+                _ => return,
             },
         };
         self.counters.notifications += 1;

@@ -17,6 +17,14 @@ const UNKNOWN_PARTY: Cause = Cause(89);
 const NO_PARTY: Refused = Refused("no such party");
 const WRONG_STATE: Refused = Refused("the state of the party does not allow this");
 
+/// A party of a call, as an answer names it.
+pub(super) struct NamedParty {
+    /// Its endpoint reference.
+    pub(super) party: u16,
+    pub(super) state: PartyState,
+    pub(super) call: super::CallId,
+}
+
 impl Uni {
     // --- What the owner asks for ---
 
@@ -205,7 +213,7 @@ impl Uni {
     }
 
     pub(super) fn on_add_party_ack(&mut self, key: CallKey, decoded: &Decoded) {
-        let Some((party, state, call)) = self.named_party(key, decoded) else {
+        let Some(NamedParty { party, state, call }) = self.named_party(key, decoded) else {
             return;
         };
         match state {
@@ -225,7 +233,7 @@ impl Uni {
     }
 
     pub(super) fn on_party_alerting(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
-        let Some((party, state, call)) = self.named_party(key, decoded) else {
+        let Some(NamedParty { party, state, call }) = self.named_party(key, decoded) else {
             return;
         };
         match state {
@@ -335,11 +343,7 @@ impl Uni {
     // --- Parts ---
 
     /// The party that an answer names. For an unknown party DROP PARTY ACK 89 is sent.
-    pub(super) fn named_party(
-        &mut self,
-        key: CallKey,
-        decoded: &Decoded,
-    ) -> Option<(u16, PartyState, super::CallId)> {
+    pub(super) fn named_party(&mut self, key: CallKey, decoded: &Decoded) -> Option<NamedParty> {
         let party = build::party(decoded)?;
         let call = self.calls.get(&key)?;
         let id = call.id;
@@ -351,7 +355,11 @@ impl Uni {
         if call.state == CallState::Releasing {
             return None;
         }
-        Some((party, state, id))
+        Some(NamedParty {
+            party,
+            state,
+            call: id,
+        })
     }
 
     pub(super) fn party_mut(&mut self, key: CallKey, party: u16) -> Option<&mut Party> {

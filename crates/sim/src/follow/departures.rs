@@ -31,8 +31,10 @@ impl Departures {
     /// line when a followed cell comes.
     pub(super) fn push(
         &mut self,
-        (vc, pdu): (Vc, Option<usize>),
-        (start, finish): (Instant, Instant),
+        vc: Vc,
+        pdu: Option<usize>,
+        start: Instant,
+        finish: Instant,
         floor: Option<Instant>,
     ) {
         let old = |left: &Left| floor.is_none_or(|floor| left.finish <= floor);
@@ -111,11 +113,11 @@ mod tests {
         let mut all = Departures::default();
         let (a, b) = (Vc::new(0, 40), Vc::new(0, 41));
         let floor = Some(at(0));
-        all.push((a, None), (at(0), at(10)), floor);
+        all.push(a, None, at(0), at(10), floor);
         // The end of the cell before was rounded up.
-        all.push((b, None), (at(9), at(20)), floor);
-        all.push((a, Some(7)), (at(20), at(30)), floor);
-        all.push((a, Some(8)), (at(35), at(45)), floor);
+        all.push(b, None, at(9), at(20), floor);
+        all.push(a, Some(7), at(20), at(30), floor);
+        all.push(a, Some(8), at(35), at(45), floor);
         let wait = all.between(at(4), at(50), 7);
         assert_eq!(wait.time(), Duration::from_nanos(46));
         assert_eq!(
@@ -135,14 +137,19 @@ mod tests {
     fn what_is_kept_has_a_limit_that_shows() {
         let mut all = Departures::default();
         for n in 0..MAX_KEPT as u64 + 5 {
-            let cell = (Vc::new(0, 40), None);
-            all.push(cell, (at(10 * n), at(10 * n + 10)), Some(at(0)));
+            all.push(
+                Vc::new(0, 40),
+                None,
+                at(10 * n),
+                at(10 * n + 10),
+                Some(at(0)),
+            );
         }
         assert_eq!(all.kept.len(), MAX_KEPT);
         assert!(!all.between(at(0), at(100), 1).complete);
         assert!(all.between(at(1000), at(2000), 1).complete);
         // Without anything to follow, one cell is kept.
-        all.push((Vc::new(0, 40), None), (at(1 << 40), at(1 << 41)), None);
+        all.push(Vc::new(0, 40), None, at(1 << 40), at(1 << 41), None);
         assert_eq!(all.kept.len(), 1);
     }
 }

@@ -351,7 +351,7 @@ impl Recorder {
             let floor = self.ends.get(line).map_or(NodeId(0), |ends| ends[0]);
             let floor = self.floors.get(floor.0).copied().flatten();
             if let Some(departures) = self.departures.get_mut(line) {
-                departures.push((run.vc, own), (cell.at, cell.finish), floor);
+                departures.push(run.vc, own, cell.at, cell.finish, floor);
             }
         }
         let (Some(pdu), Some(_)) = (run.pdu(), own) else {

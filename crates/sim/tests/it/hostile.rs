@@ -81,8 +81,8 @@ impl Foe {
 fn address_of(bench: &Bench, node: &str, selector: u8) -> AtmAddress {
     let station = bench.station(bench.node(node)).expect("on");
     let mut listeners = station.host().signalling().listeners();
-    let found = listeners.find(|(address, ..)| address.selector() == selector);
-    found.expect("it listens there").0
+    let found = listeners.find(|one| one.address.selector() == selector);
+    found.expect("it listens there").address
 }
 
 /// The rows of a table as texts by column.

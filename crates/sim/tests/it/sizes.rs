@@ -45,13 +45,13 @@ fn servers_answer_with_their_own_sizes() {
             continue;
         };
         let host = station.host();
-        for (address, sap, user, _) in host.signalling().listeners() {
-            let name = host.user_name(user.0.into()).expect("a service");
+        for one in host.signalling().listeners() {
+            let name = host.user_name(one.user.0.into()).expect("a service");
             let kind = name
                 .trim_end_matches(|c: char| c.is_ascii_digit())
                 .to_owned();
             // A LANE client takes data of its own ELAN, whose size it knows.
-            servers.extend((kind != "lec").then_some((kind, address, sap)));
+            servers.extend((kind != "lec").then_some((kind, one.address, one.sap)));
         }
     }
     let kinds: std::collections::BTreeSet<_> =

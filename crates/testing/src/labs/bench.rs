@@ -314,9 +314,9 @@ impl Bench {
         let machine = lab_world::machine(&builder, node, life, now);
         let machine = machine.expect("a node of the lab");
         self.world.power_on(node, machine, &mut self.log);
-        for (at, behind, program) in programs(&self.lab) {
-            if at.0 == node.0 {
-                self.command(node, HostCommand::app(behind, AppCommand::Start(program)));
+        for placed in programs(&self.lab) {
+            if placed.node == node {
+                self.command(node, placed.start());
             }
         }
     }
@@ -326,9 +326,9 @@ impl Bench {
     }
     /// Stops all programs.
     pub fn stop_programs(&mut self) {
-        for (at, behind, program) in programs(&self.lab) {
-            let command = HostCommand::app(behind, AppCommand::Stop(program.id));
-            self.command(NodeId(at.0), command);
+        for placed in programs(&self.lab) {
+            let stop = AppCommand::Stop(placed.program.id);
+            self.command(placed.node, HostCommand::app(placed.behind, stop));
         }
     }
 

@@ -381,6 +381,94 @@ fn files_and_functions_stay_readable() {
     );
 }
 
+/// The text of a pair of brackets, from the opening one on.
+fn bracketed(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        depth += i32::from(*c == '(') - i32::from(*c == ')');
+        depth == 0
+    });
+    end.map_or(text, |(at, _)| &text[..=at])
+}
+
+/// The types in a tuple or a list of arguments, without its brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut depth, mut last, mut from, mut parts) = (0, ' ', 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '<' => depth += 1,
+            ')' | ']' => depth -= 1,
+            '>' if last != '-' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+        last = c;
+    }
+    parts.push(text[from..].trim());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Tuples in the signatures of functions that a reader has to count through: three parts or more, or two of one type.
+fn nameless(code: &str) -> Vec<String> {
+    let comment = |line: &&str| !line.trim_start().starts_with("//");
+    let code: Vec<&str> = code.lines().filter(comment).collect();
+    let code = code.join("\n");
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("fn ") {
+        let own = code[..at].ends_with([' ', '\n']) || at == 0;
+        let Some(open) = code[at..].find('(').filter(|_| own).map(|to| at + to) else {
+            continue;
+        };
+        // The result ends where the body, or the declaration, begins.
+        let arguments = bracketed(&code[open..]);
+        let end = open + arguments.len();
+        let result = code[end..].split(['{', ';']).next().unwrap_or_default();
+        let signature = format!("{}{result}", &arguments[1..]);
+        for (at, _) in signature.match_indices('(') {
+            let before = signature[..at].trim_end();
+            let tuple = bracketed(&signature[at..]);
+            let pattern = signature[at + tuple.len()..].starts_with(':');
+            let called = before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let inner = tuple[1..].strip_suffix(')').unwrap_or_default();
+            let parts = parts(inner);
+            if !pattern && !called && (parts.len() > 2 || parts.len() == 2 && parts[0] == parts[1])
+            {
+                found.push(format!("({})", parts.join(", ")));
+            }
+        }
+    }
+    found
+}
+
+/// A limit that only gets smaller. A point `(f64, f64)` of a drawing and a key for sorting need no names; most others
+/// do, because the reader of a call sees no type.
+#[test]
+fn tuples_of_signatures_become_types_with_names() {
+    const NAMELESS: usize = 132;
+    let text = "fn f(&self, (a, b): (u32, u32), c: impl Fn(u8, u8)) -> Vec<(A<u8, u8>, B, C)>;\n\
+                fn g(p: (u8, u16)) {}\n// fn h(p: (u8, u8)) {}";
+    assert_eq!(nameless(text), ["(u32, u32)", "(A<u8, u8>, B, C)"]);
+    let mut all = Vec::new();
+    for (name, text) in sources() {
+        if name.contains("tests") || name.starts_with("testing") || !name.contains("/src/") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests {").next();
+        let found = nameless(code.unwrap_or_default());
+        all.extend(found.into_iter().map(|tuple| format!("{name}: {tuple}")));
+    }
+    let list = all.join("\n");
+    assert!(
+        all.len() <= NAMELESS,
+        "{}, give them names:\n{list}",
+        all.len()
+    );
+}
+
 /// One module makes all files (`aerostat_lab::files`), because a name in a directory of another user may be a link that
 /// leads elsewhere. What is written below /proc and /dev is no file.
 #[test]

@@ -29,7 +29,7 @@ impl Bench {
         let poll = Poll::new().unwrap();
         let local = "127.0.0.1:0".parse().unwrap();
         let to = peer.local_addr().unwrap();
-        let link = Link::new((local, to), packing, rate, poll.registry(), Token(0)).unwrap();
+        let link = Link::new(local, to, packing, rate, poll.registry(), Token(0)).unwrap();
         Self {
             link,
             peer,
@@ -218,12 +218,12 @@ impl Pair {
     fn new(addresses: [SocketAddr; 2], packing: Packing) -> Self {
         let poll = Poll::new().unwrap();
         let [a, b] = addresses;
-        let link = |ends, token| {
+        let link = |own, far, token| {
             let rate = CellRate::of_bits(10_000_000_000);
-            Link::new(ends, packing, rate, poll.registry(), Token(token)).unwrap()
+            Link::new(own, far, packing, rate, poll.registry(), Token(token)).unwrap()
         };
         Self {
-            links: [link((a, b), 0), link((b, a), 1)],
+            links: [link(a, b, 0), link(b, a, 1)],
             inbox: Inbox::new(Clock::start()),
             poll,
         }
@@ -326,8 +326,15 @@ fn a_refused_batch_goes_out_as_single_datagrams_with_fragments() {
         ])?;
         let addresses = ["198.18.0.1:5000", "198.18.0.2:5000"].map(|at| at.parse().unwrap());
         let poll = Poll::new()?;
-        let (ends, packing) = ((addresses[0], addresses[1]), many(172, false));
-        let mut link = Link::new(ends, packing, CellRate::OC3, poll.registry(), Token(0))?;
+        let ([local, peer], packing) = (addresses, many(172, false));
+        let mut link = Link::new(
+            local,
+            peer,
+            packing,
+            CellRate::OC3,
+            poll.registry(),
+            Token(0),
+        )?;
         if link.socket.sending() != "gso" {
             println!("skipped: no GSO here");
             return Ok(());

@@ -1,6 +1,6 @@
 //! A port that takes its cells from trains, and sends them in trains: [`OutputPort::run`].
 
-use super::super::cell_trains::{Key, Trains};
+use super::super::cell_trains::{Head, Key, Trains};
 use super::super::queue::VcQueue;
 use super::OutputPort;
 use super::special::shared;
@@ -36,9 +36,9 @@ impl OutputPort {
                 while let Some((turn, start)) = self.next_turn(until) {
                     self.line.not_before(self.schedule.since);
                     self.line.step();
-                    let times = (start, self.line.at());
+                    let finish = self.line.at();
                     if let Some(queue) = self.queues.get_mut(turn.0 as usize) {
-                        queue.pop_into(trains, (line, turn.0), times, &mut self.runs);
+                        queue.pop_into(trains, line, turn.0, start, finish, &mut self.runs);
                     }
                     self.sent(turn, start, 1);
                     left += 1;
@@ -93,7 +93,12 @@ impl OutputPort {
     #[inline]
     fn take_cell(&mut self, trains: &Trains, train: u32, now: Instant) {
         self.told = self.told.max(now);
-        let Some((run, serial, id)) = trains.head(train) else {
+        let Some(Head {
+            run,
+            serial,
+            queue: id,
+        }) = trains.head(train)
+        else {
             return;
         };
         if self.up

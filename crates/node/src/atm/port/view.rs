@@ -66,14 +66,6 @@ impl OutputPort {
         totals
     }
 
-    /// All open queues: number, VC, cells waiting, counters.
-    pub fn queues(&self) -> impl Iterator<Item = (QueueId, Vc, u32, CellCounters)> {
-        self.queues.iter().map(|(index, queue)| {
-            let id = QueueId(index as u32);
-            (id, queue.vc, queue.cells, queue.counters())
-        })
-    }
-
     /// Class of a queue: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` (GFR too) or `ubr`, or `control` for signalling and ILMI.
     #[must_use]
     pub fn class_name(&self, id: QueueId) -> Option<&'static str> {
@@ -85,12 +77,6 @@ impl OutputPort {
     #[must_use]
     pub fn lost_time(&self, id: QueueId) -> Option<Duration> {
         Some(self.queue(id)?.shaper.as_ref()?.lost())
-    }
-
-    /// Largest number of cells that a queue has ever held, and its limit.
-    #[must_use]
-    pub fn peak(&self, id: QueueId) -> Option<(u32, u32)> {
-        self.queue(id).map(|queue| (queue.peak, queue.limits.max))
     }
 
     /// The PDUs with cells that wait here.

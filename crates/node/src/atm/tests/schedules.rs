@@ -173,7 +173,7 @@ fn path_of_ten(cdvt: Duration) -> Vec<(u64, Vc)> {
         .collect();
     let config = QueueConfig::switch(TrafficParams::cbr(150_000, 0));
     queues.push(port.open(vc(50), config).unwrap());
-    let labels: Vec<Vc> = port.queues().map(|queue| queue.1).collect();
+    let labels: Vec<Vc> = port.views().map(|queue| queue.vc).collect();
     let left = greedy(&mut port, &queues, Duration::from_secs(1));
     left.iter()
         .map(|(at, queue)| (*at, labels[queue.0 as usize]))

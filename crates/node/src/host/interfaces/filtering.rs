@@ -154,10 +154,13 @@ impl FilteringDatabase {
         oldest.map(|heard| heard + self.ageing())
     }
 
-    /// The addresses on Ethernet, with the time of their last frame and their port.
-    pub(in crate::host) fn near(&self) -> impl Iterator<Item = (MacAddr, Instant, usize)> {
-        let entries = self.near.iter();
-        entries.map(|(mac, (heard, port))| (*mac, *heard, *port))
+    /// The addresses on Ethernet.
+    pub(in crate::host) fn near(&self) -> impl Iterator<Item = Near> {
+        self.near.iter().map(|(mac, (heard, port))| Near {
+            mac: *mac,
+            heard: *heard,
+            port: *port,
+        })
     }
 
     /// The addresses behind the LANE client, with the time of their last frame.
@@ -165,6 +168,15 @@ impl FilteringDatabase {
         let entries = self.far.iter().map(|(mac, heard)| (*mac, *heard));
         entries.filter(move |(_, heard)| self.fresh(*heard, now))
     }
+}
+
+/// An address on Ethernet.
+pub(in crate::host) struct Near {
+    pub(in crate::host) mac: MacAddr,
+    /// Time of its last frame.
+    pub(in crate::host) heard: Instant,
+    /// Number of its port.
+    pub(in crate::host) port: usize,
 }
 
 #[cfg(test)]

@@ -320,10 +320,10 @@ impl Segment {
         });
         let learned = self.vlans.iter().flat_map(|(_, vlan)| {
             let near = vlan.learned.near();
-            near.map(|(mac, heard, port)| Learned {
-                mac,
-                heard_s: now.since(heard).as_secs(),
-                port: self.ports[port].config.name.clone(),
+            near.map(|one| Learned {
+                mac: one.mac,
+                heard_s: now.since(one.heard).as_secs(),
+                port: self.ports[one.port].config.name.clone(),
                 vlan: vlan.vid,
             })
         });
@@ -340,7 +340,7 @@ impl Segment {
         let ports: Vec<PortRow> = ports
             .map(|(n, port)| {
                 let near = self.vlans.iter().flat_map(|(_, vlan)| vlan.learned.near());
-                port.row(near.filter(|(.., at)| *at == n).count())
+                port.row(near.filter(|one| one.port == n).count())
             })
             .collect();
         let vlans: Vec<BridgeVlan> = self

@@ -14,14 +14,11 @@ use aerostat_proto::clip::Clip;
 use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::Lec;
 use aerostat_proto::mpoa::Mpc;
-use aerostat_proto::{ConnId, Instant, Several};
+use aerostat_proto::{ConnId, Instant, Several, SharedHeader};
 use aerostat_wire::Vc;
-use aerostat_wire::lane::MIN_DATA_SDU;
 
 /// Octets of an Ethernet header.
 const ETHERNET: usize = 14;
-/// Octets of the LECID in front of a frame on a LANE connection.
-const LECID: usize = 2;
 /// More than the octets by which an encapsulation can be longer than an Ethernet header.
 const GROWTH: usize = 48;
 
@@ -100,9 +97,9 @@ impl Host {
             .and_then(|mpc| mpc.outbound_several(itf, frame.octets_mut(), several, now))
             .zip(client);
         match over {
-            Some(((conn, header, at), mpc)) => {
+            Some((shared, mpc)) => {
                 self.count_sent(itf, Path::Shortcut, several.count);
-                self.send_train((mpc.slot(), conn), (&header, at, 0), frame, now);
+                self.send_train(mpc.slot(), shared, frame, now);
             }
             None => {
                 self.count_sent(itf, Path::Lane, several.count);
@@ -124,12 +121,10 @@ impl Host {
         let Some(client) = self.interfaces.get(itf).map(|interface| interface.client) else {
             return;
         };
-        let (taken, at, least) = match client {
+        let taken = match client {
             Client::Lec(lec) => {
                 let machine = self.machine_mut(lec);
-                let taken =
-                    machine.and_then(|lec| lec.transmit_several(frame.octets(), several, now));
-                (taken, 0, MIN_DATA_SDU - LECID)
+                machine.and_then(|lec| lec.transmit_several(frame.octets(), several, now))
             }
             Client::Clip(clip) => {
                 let next_hop = clip::next_hop(frame.octets());
@@ -137,37 +132,45 @@ impl Host {
                 let taken = next_hop.zip(self.machine_mut(clip));
                 let head = frame.octets().get(ETHERNET..).unwrap_or_default();
                 let taken =
-                    taken.and_then(|(hop, clip)| clip.send_several((hop, head), several, now));
-                (taken, ETHERNET, 0)
+                    taken.and_then(|(hop, clip)| clip.send_several(hop, head, several, now));
+                taken.map(|shared| SharedHeader {
+                    replaces: ETHERNET,
+                    ..shared
+                })
             }
         };
         self.touch(Part::Slot(client.slot()));
-        let Some((conn, header)) = taken else {
+        let Some(shared) = taken else {
             for segment in frame.segments() {
                 self.send_on_lane(itf, segment, now);
                 self.drain_slot(client.slot(), now);
             }
             return;
         };
-        let least = if least > 0 { least + header.len() } else { 0 };
-        self.send_train((client.slot(), conn), (&header, at, least), frame, now);
+        self.send_train(client.slot(), shared, frame, now);
     }
 
-    /// Sends the segments as SDUs of at least `least` octets: `header`, and what is behind the first `at` octets.
+    /// Sends the segments as SDUs with the header that they share.
     fn send_train(
         &mut self,
-        (slot, conn): (usize, ConnId),
-        (header, at, least): (&[u8], usize, usize),
+        slot: usize,
+        shared: SharedHeader,
         mut frame: SuperFrame,
         now: Instant,
     ) {
+        let SharedHeader {
+            conn,
+            header,
+            replaces,
+            least,
+        } = shared;
         // What was asked of signalling before leaves before.
         if self.touched.contains(&Part::Signalling) {
             self.drain_signalling(now);
         }
-        if !frame.encapsulate(header, at, least) {
+        if !frame.encapsulate(&header, replaces, least) {
             for segment in frame.segments() {
-                let mut sdu = [header, segment.get(at..).unwrap_or_default()].concat();
+                let mut sdu = [&header, segment.get(replaces..).unwrap_or_default()].concat();
                 sdu.resize(sdu.len().max(least), 0);
                 self.send(slot, conn, sdu.into(), now);
             }

@@ -13,7 +13,7 @@ use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_proto::socket::PduCounts;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 impl Station {
@@ -441,15 +441,8 @@ impl Host {
 
     /// The addresses under which this host can be called.
     fn local_addresses(&self) -> impl Iterator<Item = linux::LocalAddress> {
-        let listeners = self.signalling.listeners();
-        let mut all: BTreeSet<AtmAddress> = listeners
-            .map(|(address, ..)| address.with_selector(0))
-            .collect();
-        if let Some(sockets) = self.sockets() {
-            all.extend(sockets.added());
-        }
-        all.into_iter()
-            .map(|address| linux::LocalAddress { itf: 0, address })
+        let all = self.called_addresses().into_iter();
+        all.map(|address| linux::LocalAddress { itf: 0, address })
     }
 
     /// The ATMARP table of each interface: the interface itself, its entries, its connections.

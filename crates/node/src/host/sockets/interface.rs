@@ -23,12 +23,18 @@ const fn since(counts: PduCounts, before: PduCounts) -> PduCounts {
 
 impl SocketLayer {
     /// Answers a program that asks for the interface.
-    pub(super) fn describe(&mut self, asked: Asked, zero: (bool, bool), mut seen: Interface) {
+    pub(super) fn describe(
+        &mut self,
+        asked: Asked,
+        zero_pdus: bool,
+        zero_cells: bool,
+        mut seen: Interface,
+    ) {
         let before = self.zeroed.clone();
-        if zero.0 {
+        if zero_pdus {
             (self.zeroed.aal0, self.zeroed.aal5) = (seen.aal0, seen.aal5);
         }
-        if zero.1 {
+        if zero_cells {
             self.zeroed.cells_sent = seen.cells_sent;
             self.zeroed.cells_received = seen.cells_received;
         }
@@ -69,16 +75,20 @@ fn bounded(all: impl ExactSizeIterator<Item = AtmAddress>) -> (Vec<String>, u32)
 }
 
 impl Host {
-    /// Addresses at which this host can be called, with selector 00, its own first: those of listeners, those that
-    /// programs have added, and those that ILMI has registered, or the configured one of a host without ILMI.
-    fn interface_addresses(&self, own: AtmAddress) -> Vec<AtmAddress> {
+    /// Addresses of listeners, with selector 00, and those that programs have added.
+    pub(in crate::host) fn called_addresses(&self) -> BTreeSet<AtmAddress> {
         let listeners = self.signalling.listeners();
-        let mut all: BTreeSet<AtmAddress> = listeners
-            .map(|(address, ..)| address.with_selector(0))
-            .collect();
+        let listeners = listeners.map(|one| one.address.with_selector(0));
+        let mut all: BTreeSet<_> = listeners.collect();
         if let Some(sockets) = self.sockets() {
             all.extend(sockets.added());
         }
+        all
+    }
+    /// Addresses at which this host can be called, with selector 00, its own first: those of listeners, those that
+    /// programs have added, and those that ILMI has registered, or the configured one of a host without ILMI.
+    fn interface_addresses(&self, own: AtmAddress) -> Vec<AtmAddress> {
+        let mut all = self.called_addresses();
         match self.ilmi_addresses() {
             Some(registered) => all.extend(registered.iter().map(|a| a.with_selector(0))),
             None => drop(all.insert(own)),
@@ -107,7 +117,8 @@ impl Station {
         HostInput::Program(Input::Interface {
             session,
             number,
-            zero: (zero_pdus, zero_cells),
+            zero_pdus,
+            zero_cells,
             interface: Box::new(self.interface()),
         })
     }

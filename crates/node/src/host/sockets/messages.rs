@@ -55,8 +55,10 @@ pub enum Input<'a> {
         session: Session,
         /// Number of the request.
         number: u16,
-        /// True if the counts of PDUs, or of cells, begin anew afterwards.
-        zero: (bool, bool),
+        /// True if the counts of PDUs begin anew afterwards.
+        zero_pdus: bool,
+        /// True if the counts of cells begin anew afterwards.
+        zero_cells: bool,
         /// The interface, with the counts since the host was switched on.
         interface: Box<Interface>,
     },

@@ -591,9 +591,13 @@ impl Machine for SocketLayer {
             Input::Interface {
                 session,
                 number,
-                zero,
+                zero_pdus,
+                zero_cells,
                 interface,
-            } => self.describe(Asked { session, number }, zero, *interface),
+            } => {
+                let asked = Asked { session, number };
+                self.describe(asked, zero_pdus, zero_cells, *interface);
+            }
             Input::Write { socket, sdus } => self.write(socket, sdus, now),
             Input::Closed { socket } => self.closed(socket, now),
             Input::Unread { socket, pdus } => {

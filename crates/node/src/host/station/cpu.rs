@@ -442,12 +442,7 @@ impl Cpu {
             send_lost: self.lost.sent,
             receive_lost: self.lost.received,
             control_lost: self.lost.control,
-            ..CpuLoad::of(
-                &self.queues,
-                (RECEIVED, SENT),
-                self.config.order,
-                (since, now),
-            )
+            ..CpuLoad::of(&self.queues, RECEIVED, SENT, self.config.order, since, now)
         }
     }
 }
@@ -457,9 +452,11 @@ impl CpuLoad {
     /// is on, in nanoseconds.
     pub(crate) fn of<J: Owned>(
         queues: &Queues<J, 2>,
-        (received, sent): (usize, usize),
+        received: usize,
+        sent: usize,
         order: Order,
-        (since, now): (u128, Instant),
+        since: u128,
+        now: Instant,
     ) -> Self {
         let busy = queues.busy(now);
         let mean = |waits: Waits| (waits.sum.as_nanos() / u128::from(waits.jobs.max(1))) as u64;

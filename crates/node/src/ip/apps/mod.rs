@@ -213,9 +213,9 @@ impl Net<'_> {
     /// Begins a connection of the program from one of its ports; `None` if the port has one to this peer already.
     fn connect(&mut self, port: u16, to: (Ipv4Addr, u16), nagle: bool) -> Option<ConnectionId> {
         let from = self.link.address_towards(to.0)?;
-        let path = (nagle, self.link.mtu_towards(to.0));
+        let mtu = self.link.mtu_towards(to.0);
         let ends = ((port, from), (to.1, to.0));
-        self.tcp.connect(self.app, ends, path, self.now)
+        self.tcp.connect(self.app, ends, nagle, mtu, self.now)
     }
 
     /// Sends a datagram from a port of this host.

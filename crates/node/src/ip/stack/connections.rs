@@ -45,7 +45,7 @@ const PHASES: u64 = 10_000_000;
 pub struct ConnectionId(u64);
 
 /// The ends of a connection: own port and address, those of the peer.
-type Ends = ((u16, Ipv4Addr), (u16, Ipv4Addr));
+pub(in crate::ip) type Ends = ((u16, Ipv4Addr), (u16, Ipv4Addr));
 
 /// A connection, and its program.
 struct Connection {
@@ -196,7 +196,9 @@ impl Connections {
     fn add(
         &mut self,
         ends: Ends,
-        (app, nagle, mtu): (AppId, bool, usize),
+        app: AppId,
+        nagle: bool,
+        mtu: usize,
         first: Input<'_>,
         now: Instant,
     ) -> Option<ConnectionId> {
@@ -253,11 +255,12 @@ impl Connections {
     pub(in crate::ip) fn connect(
         &mut self,
         app: AppId,
-        (from, to): ((u16, Ipv4Addr), (u16, Ipv4Addr)),
-        (nagle, mtu): (bool, usize),
+        ends: Ends,
+        nagle: bool,
+        mtu: usize,
         now: Instant,
     ) -> Option<ConnectionId> {
-        self.add((from, to), (app, nagle, mtu), Input::Connect, now)
+        self.add(ends, app, nagle, mtu, Input::Connect, now)
     }
 
     /// Opens a port for a program.
@@ -432,7 +435,7 @@ impl Connections {
             self.counters.handshakes_dropped += 1;
             self.remove(oldest, now);
         }
-        self.add(ends, (app, nagle, mtu), Input::Listen, now)
+        self.add(ends, app, nagle, mtu, Input::Listen, now)
     }
 
     /// Takes the events of a connection, and wakes its program; segments are asked for later.
@@ -626,7 +629,7 @@ fn ends_of(packet: &Ipv4View<'_>, ports: (u16, u16)) -> Ends {
 /// The packet of a segment, with room for an Ethernet header in front.
 fn packet_of(segment: &Segment, data: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     let length = segment.header_len() + data.len();
-    let mut packet = packet::begin((from, to), TCP, TIME_TO_LIVE, length);
+    let mut packet = packet::begin(from, to, TCP, TIME_TO_LIVE, length);
     segment.encode(data, from, to, &mut packet);
     packet
 }

@@ -4,9 +4,9 @@ use super::messages::{ToControl, ToData};
 use super::{LecConfig, Output, groups};
 use crate::discard::{Discard, Discards};
 use crate::lane::LecLimits;
-use crate::{AtmRequest, ConnId, Duration, Instant, Several};
+use crate::{AtmRequest, ConnId, Duration, Instant, Several, SharedHeader};
 use aerostat_wire::MacAddr;
-use aerostat_wire::lane::{DataFrame, is_control};
+use aerostat_wire::lane::{DataFrame, MIN_DATA_SDU, is_control};
 use aerostat_wire::llc::LlcSnap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -290,16 +290,15 @@ impl Forwarder {
         self.send_bus(frame, now);
     }
 
-    /// Several frames of the user for one destination; `frame` is the first of them, or its headers. Gives the
-    /// connection that takes them and the header in front of each, if they need nothing else: a connection to the
-    /// destination exists, and no frame waits for it. Otherwise nothing has happened, and the frames are to be sent one
-    /// by one.
+    /// Several frames of the user for one destination; `frame` is the first of them, or its headers. `None`
+    /// if they need something else than a header, because no connection to the destination exists, or frames wait for
+    /// it. Then nothing has happened, and the frames are to be sent one by one.
     pub(super) fn transmit_several(
         &mut self,
         frame: &[u8],
         several: Several,
         now: Instant,
-    ) -> Option<(ConnId, Vec<u8>)> {
+    ) -> Option<SharedHeader> {
         let mac = MacAddr(*frame.first_chunk()?);
         let fits = several.longest + 2 <= self.max_sdu;
         if !fits || mac.is_group() || self.own.contains(&mac) {
@@ -322,7 +321,12 @@ impl Forwarder {
             Some(elan_id) => LlcSnap::LaneData { elan_id }.wrap(&header),
             None => header.to_vec(),
         };
-        Some((conn, header))
+        Some(SharedHeader {
+            conn,
+            least: MIN_DATA_SDU - self.lecid.to_be_bytes().len() + header.len(),
+            header,
+            replaces: 0,
+        })
     }
 
     /// Several SDUs with equal headers on one of the data connections; `sdu` is the first of them, or its headers.
@@ -406,7 +410,7 @@ impl Forwarder {
         usage.last = now;
         let data = DataFrame::decode(sdu).map_err(|_| Refusal::BadLength(sdu))?;
         let before = length - sdu.len();
-        if longest.saturating_sub(before) > self.max_sdu.max(aerostat_wire::lane::MIN_DATA_SDU) {
+        if longest.saturating_sub(before) > self.max_sdu.max(MIN_DATA_SDU) {
             return Err(Refusal::BadLength(sdu));
         }
         if data.lecid == self.lecid && self.lecid != 0 {

@@ -70,7 +70,9 @@ pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
 use super::{LecLimits, LecParams};
 use crate::discard::Discard;
 use crate::split::{FromDaemon, ProcessEvent, Seat, ToDaemon};
-use crate::{AtmEvent, AtmRequest, ConnId, Instant, Machine, Refused, Several, Trace};
+use crate::{
+    AtmEvent, AtmRequest, ConnId, Instant, Machine, Refused, Several, SharedHeader, Trace,
+};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr, TrafficParams};
 use control::Control;
@@ -344,14 +346,14 @@ impl Lec {
     }
 
     /// Several frames of the user for one destination, as segments of one super frame; `frame` is the first of them, or
-    /// its headers. Gives the connection that takes them and the header in front of each. The caller sends them at
-    /// once. With `None` nothing has happened, and the frames are to be sent one by one ([`Input::Transmit`]).
+    /// its headers. The caller sends them at once. With `None` nothing has happened, and the frames are to be sent one
+    /// by one ([`Input::Transmit`]).
     pub fn transmit_several(
         &mut self,
         frame: &[u8],
         several: Several,
         now: Instant,
-    ) -> Option<(ConnId, Vec<u8>)> {
+    ) -> Option<SharedHeader> {
         self.data.transmit_several(frame, several, now)
     }
 

@@ -8,7 +8,7 @@ mod elans;
 use super::api::{Bus, MpcConfig, MpcLimits, Outbound, Output};
 use super::egress::{self, Egress, EgressState};
 use super::flows::QosTable;
-use super::ingress::{self, Back, Ingress, IngressState, Path};
+use super::ingress::{self, Back, Frames, Ingress, IngressState, Path};
 use super::packet::{self, IpPacket};
 use super::purge::forgot;
 use super::returns::{Noted, Returns};
@@ -17,7 +17,7 @@ use crate::discard::Discard;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams};
 use crate::nhrp::auth;
-use crate::{ConnId, Instant, Refused, Sdu, Several, Trace};
+use crate::{ConnId, Instant, Refused, Sdu, Several, SharedHeader, Trace};
 use aerostat_wire::counted;
 use aerostat_wire::mpoa::{FlowFilter, SHORTCUT_HEADER_MAX, ShortcutSdu, shortcut_header};
 use aerostat_wire::{AtmAddress, Qos};
@@ -182,8 +182,7 @@ impl DataPlane {
     }
 
     /// Several frames from the IP stack with equal headers; `frame` has these headers, with the lengths of the whole.
-    /// Gives the shortcut, the header, and the place in the frame of the packet that it replaces the start of; `None`
-    /// if the frames go to LANE.
+    /// `None` if the frames go to LANE.
     pub(super) fn outbound_several(
         &mut self,
         itf: usize,
@@ -191,7 +190,7 @@ impl DataPlane {
         several: Several,
         now: Instant,
         bus: &mut Bus,
-    ) -> Option<(ConnId, Vec<u8>, usize)> {
+    ) -> Option<SharedHeader> {
         let taken = self.shortcut_of(itf, frame, several, now, bus);
         let over =
             taken.filter(|taken| frame.get_mut(taken.packet.clone()).is_some_and(packet::hop));
@@ -205,11 +204,16 @@ impl DataPlane {
         }
         let mut space = [0; SHORTCUT_HEADER_MAX];
         let header = taken.header(&mut space).to_vec();
-        let at = taken.packet.start;
+        let replaces = taken.packet.start;
         bus.counters.packets_sent += count;
         bus.counters.octets_sent += several.octets as u64 + count * header.len() as u64;
-        bus.counters.octets_sent -= count * at as u64;
-        Some((taken.conn, header, at))
+        bus.counters.octets_sent -= count * replaces as u64;
+        Some(SharedHeader {
+            conn: taken.conn,
+            header,
+            replaces,
+            least: 0,
+        })
     }
 
     fn tell_first(&self, taken: &Taken, bus: &mut Bus) {
@@ -234,8 +238,10 @@ impl DataPlane {
         bus: &mut Bus,
     ) -> Option<Taken> {
         self.control?;
-        let (mac, header, view) = packet::of_frame(frame)?;
-        let known = *self.lecs.get(&itf).filter(|lec| lec.up)?.macs.get(&mac)?;
+        let lan = packet::of_frame(frame)?;
+        let (header, view) = (lan.header, lan.packet);
+        let lec = self.lecs.get(&itf).filter(|lec| lec.up)?;
+        let known = *lec.macs.get(&lan.destination)?;
         let destination = view.destination();
         if !self.params.detects(destination) || !view.may_take_shortcut() {
             return None;
@@ -250,7 +256,11 @@ impl DataPlane {
         let packet = view.octets();
         // A frame alone may have padding behind its packet.
         let longest = packet.len().min(several.longest.saturating_sub(header));
-        let about = (view.source(), longest, several.count);
+        let frames = Frames {
+            source: view.source(),
+            longest,
+            count: several.count,
+        };
         let bounds = (&self.params, &self.limits);
         // Packets that fit an entry have a path of their own.
         let flow = view.flow().filter(|_| filter.is_none());
@@ -261,7 +271,7 @@ impl DataPlane {
         };
         let path = self
             .ingress
-            .frames(key, about, (qos, back), now, bounds, bus);
+            .frames(key, frames, (qos, back), now, bounds, bus);
         self.note_deadline();
         let Path::Shortcut { conn, tag, first } = path else {
             return None;

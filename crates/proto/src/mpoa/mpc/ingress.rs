@@ -55,13 +55,24 @@ pub(super) struct Ingress {
     next_sweep: Option<Instant>,
 }
 
+/// Candidate frames for a shortcut: one, or the segments of a super frame.
+pub(super) struct Frames {
+    pub(super) source: IpAddr,
+    /// Octets of the longest IP packet.
+    pub(super) longest: usize,
+    pub(super) count: u16,
+}
+
 impl Ingress {
-    /// Candidate frames with IP packets of up to `len` octets: counts the frames and chooses their path. `back` tells
-    /// their way back to an egress.
+    /// Candidate frames: counts them and chooses their path. `back` tells their way back to an egress.
     pub(super) fn frames(
         &mut self,
         key: Key,
-        (source, len, count): (IpAddr, usize, u16),
+        Frames {
+            source,
+            longest,
+            count,
+        }: Frames,
         (qos, back): (Option<Qos>, impl FnOnce(AtmAddress) -> Back),
         now: Instant,
         (params, limits): (&MpcParams, &MpcLimits),
@@ -99,7 +110,7 @@ impl Ingress {
             Some(binding) => {
                 let (back, shown) = (back(binding.egress), binding.shown());
                 let packets = &mut entry.packets;
-                let path = forward(key, (binding, back), packets, (len, count), now, bus);
+                let path = forward(key, (binding, back), packets, (longest, count), now, bus);
                 if binding.shown() != shown {
                     self.entries.shows_other(key);
                 }

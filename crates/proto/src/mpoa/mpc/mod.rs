@@ -78,7 +78,7 @@ use crate::discard::Discard;
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::ToMpcd;
 use crate::split::{ProcessEvent, Seat};
-use crate::{ConnId, Instant, Machine, Refused, Several, Trace};
+use crate::{ConnId, Instant, Machine, Refused, Several, SharedHeader, Trace};
 use aerostat_wire::lane::Tlv;
 use api::Bus;
 use daemon::Elan;
@@ -157,16 +157,15 @@ impl Mpc {
     }
 
     /// Several Ethernet frames from the IP stack with equal headers, as segments of one super frame; `frame` has these
-    /// headers, with the lengths of the whole. Gives the shortcut that takes them, the header of each SDU, and the
-    /// place of the packet in the frame; `None` if they go over the ELAN. The caller sends them at once, and then takes
-    /// the outputs of the client.
+    /// headers, with the lengths of the whole. `None` if they go over the ELAN. The caller sends them at once, and then
+    /// takes the outputs of the client.
     pub fn outbound_several(
         &mut self,
         itf: usize,
         frame: &mut [u8],
         several: Several,
         now: Instant,
-    ) -> Option<(ConnId, Vec<u8>, usize)> {
+    ) -> Option<SharedHeader> {
         let bus = &mut self.bus;
         let path = self.data.outbound_several(itf, frame, several, now, bus);
         self.pump(now);

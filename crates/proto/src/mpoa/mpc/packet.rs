@@ -77,8 +77,16 @@ pub(super) fn hop(packet: &mut [u8]) -> bool {
     }
 }
 
-/// Destination, length of the LAN header, and IP packet of an Ethernet II or 802.3/SNAP frame that is no group frame.
-pub(super) fn of_frame(frame: &[u8]) -> Option<(MacAddr, usize, IpPacket<'_>)> {
+/// An Ethernet II or 802.3/SNAP frame with an IP packet that is no group frame.
+pub(super) struct LanFrame<'a> {
+    pub(super) destination: MacAddr,
+    /// Octets of the LAN header.
+    pub(super) header: usize,
+    pub(super) packet: IpPacket<'a>,
+}
+
+/// The frame, if it is as [`LanFrame`] says.
+pub(super) fn of_frame(frame: &[u8]) -> Option<LanFrame<'_>> {
     let (mac, rest) = frame.split_first_chunk::<6>()?;
     let mac = MacAddr(*mac);
     let (kind, body) = rest.get(6..)?.split_first_chunk::<2>()?;
@@ -95,5 +103,9 @@ pub(super) fn of_frame(frame: &[u8]) -> Option<(MacAddr, usize, IpPacket<'_>)> {
     };
     let packet = IpPacket::new(packet)?;
     let right = matches!(packet, IpPacket::V6(_)) == six;
-    (!mac.is_group() && right).then_some((mac, ETHERNET + llc, packet))
+    (!mac.is_group() && right).then_some(LanFrame {
+        destination: mac,
+        header: ETHERNET + llc,
+        packet,
+    })
 }

@@ -56,13 +56,19 @@ pub struct Why {
 }
 
 impl Why {
-    fn of(reason: WhyReason, text: impl Into<String>) -> Self {
+    pub(super) fn of(reason: WhyReason, text: impl Into<String>) -> Self {
         Self {
             reason,
             mps: None,
             text: text.into(),
             left_s: None,
         }
+    }
+    /// The same, of a state that ends by itself.
+    pub(super) fn until(self, end: Instant, now: Instant) -> Self {
+        let left = end.since(now).as_nanos().div_ceil(1_000_000_000) as u64;
+        let left_s = Some(left);
+        Self { left_s, ..self }
     }
 }
 
@@ -118,44 +124,26 @@ impl Mpc {
 
     fn why_entry(&self, entry: &Entry, now: Instant) -> Why {
         let params = &self.data.params;
-        let left = |at: Instant| Some(at.since(now).as_nanos().div_ceil(1_000_000_000) as u64);
         if let Some(binding) = &entry.binding {
-            let (reason, text, until) = binding.why(entry, now);
-            return Why {
-                left_s: left(until),
-                ..Why::of(reason, text)
-            };
+            return binding.why(entry, now);
         }
         match entry.state {
-            IngressState::HoldDown if entry.last_code != 0 => Why {
-                left_s: left(entry.hold_until),
-                ..Why::of(
-                    WhyReason::Refused,
-                    format!(
-                        "the server refused with code {} ({}); held down",
-                        entry.last_code,
-                        code_name(entry.last_code)
-                    ),
-                )
-            },
-            IngressState::HoldDown => Why {
-                left_s: left(entry.hold_until),
-                ..Why::of(
-                    WhyReason::Unanswered,
-                    "the server did not answer; held down",
-                )
-            },
+            IngressState::HoldDown if entry.last_code != 0 => {
+                let (code, name) = (entry.last_code, code_name(entry.last_code));
+                let text = format!("the server refused with code {code} ({name}); held down");
+                Why::of(WhyReason::Refused, text).until(entry.hold_until, now)
+            }
+            IngressState::HoldDown => {
+                let text = "the server did not answer; held down";
+                Why::of(WhyReason::Unanswered, text).until(entry.hold_until, now)
+            }
             IngressState::Query => {
-                let sent = entry.retry.map_or(0, |retry| retry.sent());
-                Why {
-                    left_s: entry.retry.and_then(|retry| left(retry.at())),
-                    ..Why::of(
-                        WhyReason::Asking,
-                        format!(
-                            "the server was asked {} and has not answered yet",
-                            counted(sent, "time", "times")
-                        ),
-                    )
+                let sent = counted(entry.retry.map_or(0, |retry| retry.sent()), "time", "times");
+                let text = format!("the server was asked {sent} and has not answered yet");
+                let why = Why::of(WhyReason::Asking, text);
+                match entry.retry {
+                    Some(retry) => why.until(retry.at(), now),
+                    None => why,
                 }
             }
             IngressState::Cached | IngressState::Resolved | IngressState::Refresh => {

@@ -121,7 +121,8 @@ impl Server {
     pub(super) fn routed(
         &mut self,
         itf: u32,
-        (source, target): (IpAddr, IpAddr),
+        source: IpAddr,
+        target: IpAddr,
         now: Instant,
     ) -> bool {
         let served =

@@ -23,7 +23,10 @@ impl Server {
         if !self.speaks(&packet) {
             return self.mpoa_refuse(mpc, &packet, mpoa::code::PROTOCOL, now);
         }
-        let Some((_, source, target, id)) = told(&packet) else {
+        let Some(Told {
+            source, target, id, ..
+        }) = Told::by(&packet)
+        else {
             self.counters.malformed += 1;
             return;
         };
@@ -64,7 +67,13 @@ impl Server {
 
     /// Makes an ingress entry for a request, or uses the one that has its answer already, and asks over NHRP.
     fn begin(&mut self, mpc: AtmAddress, packet: Packet, now: Instant) {
-        let Some((data, source, target, id)) = told(&packet) else {
+        let Some(Told {
+            data,
+            source,
+            target,
+            id,
+        }) = Told::by(&packet)
+        else {
             return;
         };
         let key = (mpc, target);
@@ -406,16 +415,26 @@ impl Server {
     }
 }
 
-/// Data address and protocol address of the client, destination and id, as a request tells them.
-fn told(request: &Packet) -> Option<(AtmAddress, IpAddr, IpAddr, u32)> {
-    let common = request.common()?;
-    let source = (common.source_nbma.atm()?, common.source.ip()?);
-    Some((
-        source.0,
-        source.1,
-        common.destination.ip()?,
-        common.request_id,
-    ))
+/// The parts of a request by a client.
+struct Told {
+    /// Data address of the client.
+    data: AtmAddress,
+    /// Protocol address of the client.
+    source: IpAddr,
+    target: IpAddr,
+    id: u32,
+}
+
+impl Told {
+    fn by(request: &Packet) -> Option<Self> {
+        let common = request.common()?;
+        Some(Self {
+            data: common.source_nbma.atm()?,
+            source: common.source.ip()?,
+            target: common.destination.ip()?,
+            id: common.request_id,
+        })
+    }
 }
 
 /// Extensions of the reply to a client: MPOA's, and those that the client sent itself. The other extensions were added

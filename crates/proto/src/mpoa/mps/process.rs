@@ -121,7 +121,7 @@ impl Daemon for Mpsd {
                 target,
             } => {
                 let server = self.serving();
-                if server.is_some_and(|server| !server.routed(itf, (source, target), now)) {
+                if server.is_some_and(|server| !server.routed(itf, source, target, now)) {
                     self.say(FromMpsd::Served { source, target });
                 }
             }

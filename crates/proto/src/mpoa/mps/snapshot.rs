@@ -296,8 +296,8 @@ impl Server {
                 .collect(),
             more: 0,
         });
-        let pending = self.requests.iter().map(|(id, asked, sent, deadline)| {
-            let (kind, destination) = match asked {
+        let pending = self.requests.iter().map(|request| {
+            let (kind, destination) = match request.what {
                 Asked::Resolution(key) => ("resolution", Some(key.1)),
                 Asked::Imposition { cache_id, .. } => match self.egress.get(cache_id) {
                     Some(entry) if entry.state == EgressState::Clearing => {
@@ -311,11 +311,11 @@ impl Server {
                 }
             };
             PendingRow {
-                id,
+                id: request.id,
                 kind,
                 destination,
-                sent,
-                deadline,
+                sent: request.sent,
+                deadline: request.due,
             }
         });
         NhrpSnapshot {

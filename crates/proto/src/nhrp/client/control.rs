@@ -6,6 +6,7 @@ use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext
 
 use super::{Asked, CONTROL_SDU, Carries, Nhc, Output, Refusal};
 use crate::nhrp::{Fault, transit};
+use crate::requests::Outstanding;
 use crate::vcc::{Bounds, Offered, Vcc};
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 
@@ -16,7 +17,7 @@ impl Nhc {
     /// Sends a registration, unless one is outstanding already.
     pub(super) fn register(&mut self, now: Instant) {
         self.register_at = None;
-        let asked = |(_, asked, ..): (u32, &Asked, u32, Instant)| *asked == Asked::Registration;
+        let asked = |request: Outstanding<'_, Asked>| *request.what == Asked::Registration;
         if self.config.params.holding_s() == 0 || self.requests.iter().any(asked) {
             return;
         }

@@ -141,7 +141,8 @@ impl Config {
     /// Defaults: 15 minutes of registration, authoritative answers, retries at 1, 3, 7 s and the end after 10 s.
     #[must_use]
     pub fn new(
-        (address, data): (AtmAddress, AtmAddress),
+        address: AtmAddress,
+        data: AtmAddress,
         ip: Ipv4Addr,
         server: (Ipv4Addr, AtmAddress),
     ) -> Self {
@@ -555,7 +556,7 @@ impl Nhc {
         self.conns_due(now);
         if self.again_at.is_some_and(|at| at <= now) {
             self.again_at = None;
-            let ids: Vec<u32> = self.requests.iter().map(|(id, ..)| id).collect();
+            let ids: Vec<u32> = self.requests.iter().map(|request| request.id).collect();
             for id in ids.into_iter().take(self.config.limits.queue) {
                 self.send_again(id, now);
             }

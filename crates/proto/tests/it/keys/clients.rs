@@ -90,7 +90,7 @@ fn ask(nhc: &mut Subject<Nhc>, host: u8) -> Packet {
 /// A client whose registration is not answered yet.
 fn fresh() -> Subject<Nhc> {
     let server = (SERVER.ip, SERVER.address);
-    let mut config = client::Config::new((NHC.address, NHC.data()), NHC.ip, server);
+    let mut config = client::Config::new(NHC.address, NHC.data(), NHC.ip, server);
     config.keys = keys(NHC, &[SERVER]);
     let mut nhc = Subject::new(Nhc::new(config));
     let Ok(()) = nhc.machine.handle_input(client::Input::Start, NOW);

@@ -409,7 +409,7 @@ impl Host {
             .as_ref()
             .and_then(|segment| segment.vlans.get(itf));
         if let (Some(vlan), Some(lec)) = (vlan, self.lec_of(itf)) {
-            let all: Vec<MacAddr> = vlan.learned.near().map(|(mac, ..)| mac).collect();
+            let all: Vec<MacAddr> = vlan.learned.near().map(|one| one.mac).collect();
             self.tell(lec, lec::Input::SetRemote(all), now);
         }
     }

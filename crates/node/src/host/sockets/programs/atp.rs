@@ -307,7 +307,7 @@ impl SocketLayer {
         end.send(now);
         while let Some(told) = end.machine.poll_output() {
             match told {
-                Told::Sdu(sdu) => own.queue(socket, sdu, (QUEUE, usize::MAX)),
+                Told::Sdu(sdu) => own.queue(socket, sdu, QUEUE, usize::MAX),
                 Told::Event(Event::Readable) => {
                     // One event may stand for several messages: those behind a gap that is filled.
                     while end.receive(now) {}

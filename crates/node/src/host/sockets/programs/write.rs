@@ -49,7 +49,7 @@ pub(super) struct Writer {
 impl Writer {
     /// Queues a PDU behind the others; false if there are `pdus` already, or if they had more than so many `octets`
     /// with it.
-    fn add(&mut self, sdu: Vec<u8>, (pdus, octets): (usize, usize)) -> bool {
+    fn add(&mut self, sdu: Vec<u8>, pdus: usize, octets: usize) -> bool {
         let room = self.echo.len() < pdus && self.echo_octets + sdu.len() <= octets;
         if room {
             self.echo_octets += sdu.len();
@@ -96,15 +96,15 @@ impl Behaviour {
 
     /// Queues a PDU to be echoed, if there is room.
     pub(super) fn offer_back(&mut self, socket: &mut Socket, sdu: &[u8]) {
-        self.queue(socket, sdu.to_vec(), (ECHO_PDUS, ECHO_OCTETS));
+        self.queue(socket, sdu.to_vec(), ECHO_PDUS, ECHO_OCTETS);
     }
 
-    /// Queues a PDU, if the contract allows it, and the queue has not as many PDUs and octets already.
-    pub(super) fn queue(&mut self, socket: &mut Socket, sdu: Vec<u8>, most: (usize, usize)) {
+    /// Queues a PDU, if the contract allows it, and the queue has less than `pdus` and would have at most `octets`.
+    pub(super) fn queue(&mut self, socket: &mut Socket, sdu: Vec<u8>, pdus: usize, octets: usize) {
         let tx = socket.qos.qos.tx;
         let fits = tx.max_sdu == 0 || sdu.len() <= usize::from(tx.max_sdu);
         self.offered += 1;
-        if tx.category.is_none() || !fits || !self.writer.add(sdu, most) {
+        if tx.category.is_none() || !fits || !self.writer.add(sdu, pdus, octets) {
             socket.refused += 1;
         }
     }

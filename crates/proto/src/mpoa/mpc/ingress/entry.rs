@@ -1,7 +1,7 @@
 //! An entry of the ingress cache, and its binding.
 
 use super::IDLE;
-use crate::mpoa::mpc::why::WhyReason;
+use crate::mpoa::mpc::why::{Why, WhyReason};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams};
 use crate::requests::Repeats;
 use crate::{Cause, ConnId, Instant};
@@ -100,12 +100,8 @@ impl Binding {
         let own = sdu.map_or(u16::MAX, |sdu| sdu.saturating_sub(ENCAPSULATION));
         self.mtu.min(own)
     }
-    /// Why packets take the shortcut or not: reason, sentence, and until when the answer holds.
-    pub(in crate::mpoa::mpc) fn why(
-        &self,
-        entry: &Entry,
-        now: Instant,
-    ) -> (WhyReason, String, Instant) {
+    /// Why packets take the shortcut or not: the answer holds until a time of its own.
+    pub(in crate::mpoa::mpc) fn why(&self, entry: &Entry, now: Instant) -> Why {
         let egress = self.egress;
         let cause = entry
             .last_cause
@@ -116,7 +112,7 @@ impl Binding {
                     "packets that answer those of {egress} go back over its connection; {} did",
                     entry.packets
                 );
-                (WhyReason::Shortcut, text, self.expires)
+                Why::of(WhyReason::Shortcut, text).until(self.expires, now)
             }
             (Some(_), _) => {
                 let kind = match self.qos {
@@ -129,19 +125,19 @@ impl Binding {
                     self.room(),
                     entry.packets
                 );
-                (WhyReason::Shortcut, text, self.expires)
+                Why::of(WhyReason::Shortcut, text).until(self.expires, now)
             }
             (None, Call::Wait(until)) if until > now => {
                 let text = format!("the call to {egress} failed{cause}; tried again later");
-                (WhyReason::CallFailed, text, until)
+                Why::of(WhyReason::CallFailed, text).until(until, now)
             }
             (None, Call::Asked) => {
                 let text = format!("the connection to {egress} is being opened");
-                (WhyReason::Opening, text, self.expires)
+                Why::of(WhyReason::Opening, text).until(self.expires, now)
             }
             (None, Call::Idle | Call::Wait(_)) => {
                 let text = format!("the next packet opens the connection to {egress}");
-                (WhyReason::Opening, text, self.expires)
+                Why::of(WhyReason::Opening, text).until(self.expires, now)
             }
         }
     }

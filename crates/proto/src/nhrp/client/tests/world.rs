@@ -126,8 +126,8 @@ impl World {
                 0 => (0x80, 0, 10, (ip(0, 1), atm(0, 0x52))),
                 _ => (0x82, 0, 11, (ip(0, 1), atm(0, 0x52))),
             };
-            let addresses = (atm(id, 0x54), atm(id, 0));
-            let mut config = client::Config::new(addresses, ip(net, host), server);
+            let (own, data) = (atm(id, 0x54), atm(id, 0));
+            let mut config = client::Config::new(own, data, ip(net, host), server);
             clients(n, &mut config);
             Client {
                 nhc: Nhc::new(config),
