@@ -148,43 +148,43 @@ pub fn encode(out: &mut Vec<u8>, vc: Vc, sdu: &[u8]) {
 
 aerostat_node::rows! {
     /// One row for each link by ATM over TCP.
-    struct Line: "port.ATM over TCP" {
+    struct Line: "port.ATM over TCP" for (link: &Link, up: Option<&Connection>, door: Option<&Door>) {
         /// `connected`, `listening` or `connecting`.
-        state: Name,
+        state: Name = link.state(up).into(),
         /// Address of the peer.
-        peer: Option<SocketAddr>,
+        peer: Option<SocketAddr> = up.map(|connection| connection.peer),
         /// Connections so far.
-        connections: u64,
+        connections: u64 = link.counters.connections,
         /// Connections refused.
-        refused: u64,
+        refused: u64 = door.map_or(0, Door::refused),
         /// Connections closed because nothing ever arrived.
-        silent: u64,
+        silent: u64 = link.counters.silent,
         /// Connections for which the operating system had no descriptor.
-        exhausted: u64,
+        exhausted: u64 = door.map_or(0, |door| door.exhausted),
         /// SDUs received.
-        sdus_in: u64,
+        sdus_in: u64 = link.counters.sdus_in,
         /// Octets of these.
-        octets_in: u64,
+        octets_in: u64 = link.counters.octets_in,
         /// SDUs sent.
-        sdus_out: u64,
+        sdus_out: u64 = link.counters.sdus_out,
         /// Octets of these.
-        octets_out: u64,
+        octets_out: u64 = link.counters.octets_out,
         /// Octets that wait for the peer.
-        unsent_octets: Option<usize>,
+        unsent_octets: Option<usize> = up.map(|connection| connection.unsent.len()),
         /// SDUs dropped because the peer is slow or not connected.
-        dropped_out: u64,
+        dropped_out: u64 = link.counters.dropped_out,
         /// PDUs that could not be sent, because cells of them were lost, or others took their place.
-        bad_pdus_out: u64,
+        bad_pdus_out: u64 = link.assembly.bad + link.assembly.displaced,
         /// Cells of such PDUs, and cells that belong to no PDU, such as OAM cells.
-        cells_dropped_out: u64,
+        cells_dropped_out: u64 = link.assembly.dropped_cells(),
         /// Control messages received.
-        control_in: u64,
+        control_in: u64 = link.counters.control_in,
         /// SDUs without octets.
-        empty_in: u64,
+        empty_in: u64 = link.counters.empty_in,
         /// Connections closed because of invalid data.
-        garbled: u64,
+        garbled: u64 = link.counters.garbled,
         /// How often reading paused, because the peer was faster than the link.
-        pauses: u64,
+        pauses: u64 = link.counters.pauses,
     }
 }
 
@@ -633,36 +633,20 @@ impl Link {
     /// State and counters.
     pub(crate) fn table(&self) -> Table {
         let up = self.connection.as_ref().filter(|c| c.established);
-        let state = match (&self.way, &self.connection) {
-            (_, Some(connection)) if connection.established => "connected",
-            (Way::Listen(_), _) => "listening",
-            (Way::Connect { .. }, _) => "connecting",
-        };
         let door = match &self.way {
             Way::Listen(door) => Some(door),
             Way::Connect { .. } => None,
         };
-        let counters = &self.counters;
-        Table::of([Line {
-            state: state.into(),
-            peer: up.map(|connection| connection.peer),
-            connections: counters.connections,
-            refused: door.map_or(0, Door::refused),
-            silent: counters.silent,
-            exhausted: door.map_or(0, |door| door.exhausted),
-            sdus_in: counters.sdus_in,
-            octets_in: counters.octets_in,
-            sdus_out: counters.sdus_out,
-            octets_out: counters.octets_out,
-            unsent_octets: up.map(|connection| connection.unsent.len()),
-            dropped_out: counters.dropped_out,
-            bad_pdus_out: self.assembly.bad + self.assembly.displaced,
-            cells_dropped_out: self.assembly.dropped_cells(),
-            control_in: counters.control_in,
-            empty_in: counters.empty_in,
-            garbled: counters.garbled,
-            pauses: counters.pauses,
-        }])
+        Table::of([Line::of(self, up, door)])
+    }
+
+    /// The state, in words; `up` is the connection if it is established.
+    const fn state(&self, up: Option<&Connection>) -> &'static str {
+        match (up, &self.way) {
+            (Some(_), _) => "connected",
+            (None, Way::Listen(_)) => "listening",
+            (None, Way::Connect { .. }) => "connecting",
+        }
     }
 }
 

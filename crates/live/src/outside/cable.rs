@@ -8,6 +8,7 @@
 use super::Event;
 use super::inbox::{Inbox, Turns};
 use super::packets::Packets;
+use aerostat_node::inspect::Name;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
 use mio::{Registry, Token};
@@ -124,6 +125,15 @@ impl Cable {
     /// The poller has reported the socket.
     pub(super) fn ready(&mut self) {
         self.socket.readable = true;
+    }
+
+    /// `up`, or `away` without the interface.
+    pub(super) fn state(&self) -> Name {
+        let text = match self.line {
+            Line::Up(_) => "up",
+            Line::Away { .. } => "away",
+        };
+        text.into()
     }
 
     /// The address of the interface, if the line is up.

@@ -36,21 +36,21 @@ const F4: [u16; 2] = [3, 4];
 
 aerostat_node::rows! {
     /// One row for each link on which cells come from outside.
-    struct Received: "port.Cells from outside" {
+    struct Received: "port.Cells from outside" for (receiver: &Receiver) {
         /// Cells whose header was right.
-        good_headers: u64,
+        good_headers: u64 = receiver.hec.good,
         /// Cells whose header was corrected by the HEC.
-        corrected_headers: u64,
+        corrected_headers: u64 = receiver.hec.corrected,
         /// Cells discarded for their header.
-        discarded_headers: u64,
+        discarded_headers: u64 = receiver.hec.discarded,
         /// Idle cells, which are dropped.
-        idle: u64,
+        idle: u64 = receiver.idle,
         /// Cells of OAM.
-        oam: u64,
+        oam: u64 = receiver.oam,
         /// Cells of users, whatever their AAL.
-        user_cells: u64,
+        user_cells: u64 = receiver.user,
         /// Cells of these that end an AAL5 PDU.
-        ends_of_pdus: u64,
+        ends_of_pdus: u64 = receiver.ends,
     }
 }
 
@@ -241,15 +241,7 @@ impl Receiver {
     /// Counters.
     #[must_use]
     pub fn table(&self) -> Table {
-        Table::of([Received {
-            good_headers: self.hec.good,
-            corrected_headers: self.hec.corrected,
-            discarded_headers: self.hec.discarded,
-            idle: self.idle,
-            oam: self.oam,
-            user_cells: self.user,
-            ends_of_pdus: self.ends,
-        }])
+        Table::of([Received::of(self)])
     }
 }
 

@@ -34,47 +34,47 @@ const KIND: Kind = Kind {
 
 aerostat_node::rows! {
     /// One row for each link by cells in Ethernet frames.
-    struct LineRow: "port.Cells in Ethernet frames" {
+    struct LineRow: "port.Cells in Ethernet frames" for (link: &Link) {
         /// `up`, or `away` without the interface.
-        state: Name,
+        state: Name = link.cable.state(),
         /// The interface.
-        interface: String,
+        interface: String = link.cable.interface.clone(),
         /// Its MAC address.
-        address: Option<MacAddr>,
+        address: Option<MacAddr> = link.cable.own(),
         /// MAC address of the peer.
-        peer: MacAddr,
+        peer: MacAddr = link.cable.peer,
         /// How often the interface came up.
-        ups: u64,
+        ups: u64 = link.cable.ups,
         /// Frames from the peer.
-        frames_in: u64,
+        frames_in: u64 = link.cable.frames_in,
         /// Frames from another system than the peer, or to another system.
-        strangers: u64,
+        strangers: u64 = link.cable.strangers,
         /// MAC address of the sender of the last one of them.
-        last_stranger: Option<MacAddr>,
+        last_stranger: Option<MacAddr> = link.cable.last_stranger,
         /// Frames for which the socket had no room.
-        overflowed: Option<u32>,
+        overflowed: Option<u32> = link.cable.overflowed(),
         /// Turns in which the link met its limit and more frames may have waited.
-        cut_turns: u64,
+        cut_turns: u64 = link.cable.turns.cut,
         /// Frames without the length of cells.
-        bad_length: u64,
+        bad_length: u64 = link.unpacker.bad_length + link.cable.short,
         /// Frames with a wrong control word.
-        bad_word: u64,
+        bad_word: u64 = link.unpacker.bad_word,
         /// Frames that did not come, by their sequence numbers.
-        missing: u64,
+        missing: u64 = link.unpacker.missing(),
         /// Frames that came after a later one.
-        late: u64,
+        late: u64 = link.unpacker.late(),
         /// Cells above the rate of the link.
-        policed: u64,
+        policed: u64 = link.counters.policed,
         /// Frames sent.
-        frames_out: u64,
+        frames_out: u64 = link.counters.frames_out,
         /// Cells sent.
-        cells_out: u64,
+        cells_out: u64 = link.counters.cells_out,
         /// Cells that wait for a frame to fill.
-        unsent: usize,
+        unsent: usize = link.filling.len(),
         /// Cells dropped because too many waited.
-        dropped_out: u64,
+        dropped_out: u64 = link.filling.dropped,
         /// Frames that the operating system refused.
-        errors_out: u64,
+        errors_out: u64 = link.counters.errors_out,
     }
 }
 
@@ -192,31 +192,7 @@ impl Link {
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let (cable, counters) = (&self.cable, &self.counters);
-        let address = cable.own();
-        let row = LineRow {
-            state: if address.is_some() { "up" } else { "away" }.into(),
-            interface: cable.interface.clone(),
-            address,
-            peer: cable.peer,
-            ups: cable.ups,
-            frames_in: cable.frames_in,
-            strangers: cable.strangers,
-            last_stranger: cable.last_stranger,
-            overflowed: cable.overflowed(),
-            cut_turns: cable.turns.cut,
-            bad_length: self.unpacker.bad_length + cable.short,
-            bad_word: self.unpacker.bad_word,
-            missing: self.unpacker.missing(),
-            late: self.unpacker.late(),
-            policed: counters.policed,
-            frames_out: counters.frames_out,
-            cells_out: counters.cells_out,
-            unsent: self.filling.len(),
-            dropped_out: self.filling.dropped,
-            errors_out: counters.errors_out,
-        };
-        vec![Table::of([row]), self.receiver.table()]
+        vec![Table::of([LineRow::of(self)]), self.receiver.table()]
     }
 }
 

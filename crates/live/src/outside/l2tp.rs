@@ -132,11 +132,19 @@ impl Socket {
         }
     }
 
-    /// Packets of others than the peer, and errors when reading; over IP the kernel hands over no others.
-    fn strangers_and_errors(&self) -> (u64, u64) {
+    /// Packets of others than the peer; over IP the kernel hands over none.
+    const fn strangers(&self) -> u64 {
         match self {
-            Self::Udp(socket) => (socket.strangers, socket.errors_in),
-            Self::Raw(..) => (0, 0),
+            Self::Udp(socket) => socket.strangers,
+            Self::Raw(..) => 0,
+        }
+    }
+
+    /// Errors when reading over UDP.
+    const fn errors_in(&self) -> u64 {
+        match self {
+            Self::Udp(socket) => socket.errors_in,
+            Self::Raw(..) => 0,
         }
     }
 }
@@ -162,64 +170,64 @@ fn raw(local: IpAddr, peer: IpAddr) -> io::Result<OwnedFd> {
 
 aerostat_node::rows! {
     /// One row for each link over L2TPv3.
-    struct SessionRow: "port.L2TPv3" {
+    struct SessionRow: "port.L2TPv3" for (link: &Link) {
         /// This end, with its port over UDP.
-        local: String,
+        local: String = link.local(),
         /// The peer, with its port over UDP.
-        peer: String,
+        peer: String = link.peer(),
         /// Session ID of packets from the peer.
-        session: u32,
+        session: u32 = link.model.session,
         /// Session ID of packets to the peer.
-        peer_session: u32,
+        peer_session: u32 = link.model.peer_session,
         /// `none`, `default` or `atm`.
-        sublayer: Name,
+        sublayer: Name = link.sublayer(),
         /// The VCs for which the session stands: `all`, VPI.* or VPI.VCI.
-        carries: String,
+        carries: String = scope::shown(link.model.scope),
         /// Packets from the peer.
-        packets_in: u64,
+        packets_in: u64 = link.counters.packets_in,
         /// Packets from another address than the peer's (over UDP).
-        strangers: u64,
+        strangers: u64 = link.socket.strangers(),
         /// The address of the last one of them.
-        last_stranger: Option<SocketAddr>,
+        last_stranger: Option<SocketAddr> = link.socket.last_stranger(),
         /// Errors of the operating system when reading.
-        errors_in: u64,
+        errors_in: u64 = link.socket.errors_in() + link.counters.errors_in,
         /// Packets for which the socket had no room.
-        overflowed: Option<u32>,
+        overflowed: Option<u32> = link.socket.overflowed(),
         /// Turns in which the link met its limit and more packets may have waited.
-        cut_turns: u64,
+        cut_turns: u64 = link.turns.cut,
         /// Packets without a whole header, or of another version.
-        bad_header: u64,
+        bad_header: u64 = link.counters.bad_header,
         /// Control messages.
-        control: u64,
+        control: u64 = link.counters.control,
         /// Packets with another session ID.
-        wrong_session: u64,
+        wrong_session: u64 = link.counters.wrong_session,
         /// Packets with another cookie.
-        wrong_cookie: u64,
+        wrong_cookie: u64 = link.counters.wrong_cookie,
         /// Packets of no valid length.
-        bad_length: u64,
+        bad_length: u64 = link.unpacker.bad_length,
         /// Packets that did not come, by their sequence numbers.
-        missing: u64,
+        missing: u64 = link.unpacker.missing(),
         /// Packets that came after a later one.
-        late: u64,
+        late: u64 = link.unpacker.late(),
         /// Cells above the rate of the link.
-        policed: u64,
+        policed: u64 = link.counters.policed,
         /// Packets sent.
-        packets_out: u64,
+        packets_out: u64 = link.counters.packets_out,
         /// Cells sent.
-        cells_out: u64,
+        cells_out: u64 = link.counters.cells_out,
         /// Cells that wait for a packet to fill or for the operating system.
-        unsent: usize,
+        unsent: usize = link.filling.len(),
         /// Cells dropped because too many waited.
-        dropped_out: u64,
+        dropped_out: u64 = link.filling.dropped,
         /// Cells of VCs that the session does not carry.
-        uncarried_out: u64,
+        uncarried_out: u64 = link.counters.uncarried,
         /// Packets that are longer than the way allows.
-        too_long_out: u64,
+        too_long_out: u64 = link.counters.too_long,
         /// Packets that the operating system refused.
-        errors_out: u64,
+        errors_out: u64 = link.counters.errors_out,
         /// Reports of the network that packets could not be delivered (over UDP): the peer's port is closed, or there
         /// is no way.
-        unreachable: u64,
+        unreachable: u64 = link.socket.unreachable(),
     }
 }
 
@@ -317,6 +325,23 @@ impl Link {
         if !core::mem::replace(&mut self.told_up, true) {
             told.push(Event::Up);
         }
+    }
+
+    /// Address of this end, with its port over UDP.
+    fn local(&self) -> String {
+        match self.model.ends {
+            L2tpEnds::Udp(local, _) => local.to_string(),
+            L2tpEnds::Ip(local, _) => local.to_string(),
+        }
+    }
+
+    fn sublayer(&self) -> Name {
+        let text = match self.model.sublayer {
+            Sublayer::None => "none",
+            Sublayer::Default => "default",
+            Sublayer::Atm => "atm",
+        };
+        text.into()
     }
 
     /// The peer's address, with its port over UDP.
@@ -431,48 +456,7 @@ impl Link {
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let counters = &self.counters;
-        let (strangers, errors_in) = self.socket.strangers_and_errors();
-        let (local, peer) = match self.model.ends {
-            L2tpEnds::Ip(local, peer) => (local.to_string(), peer.to_string()),
-            L2tpEnds::Udp(local, peer) => (local.to_string(), peer.to_string()),
-        };
-        let sublayer = match self.model.sublayer {
-            Sublayer::None => "none",
-            Sublayer::Default => "default",
-            Sublayer::Atm => "atm",
-        };
-        let row = SessionRow {
-            local,
-            peer,
-            session: self.model.session,
-            peer_session: self.model.peer_session,
-            sublayer: sublayer.into(),
-            carries: scope::shown(self.model.scope),
-            packets_in: counters.packets_in,
-            strangers,
-            last_stranger: self.socket.last_stranger(),
-            errors_in: errors_in + counters.errors_in,
-            overflowed: self.socket.overflowed(),
-            cut_turns: self.turns.cut,
-            bad_header: counters.bad_header,
-            control: counters.control,
-            wrong_session: counters.wrong_session,
-            wrong_cookie: counters.wrong_cookie,
-            bad_length: self.unpacker.bad_length,
-            missing: self.unpacker.missing(),
-            late: self.unpacker.late(),
-            policed: counters.policed,
-            packets_out: counters.packets_out,
-            cells_out: counters.cells_out,
-            unsent: self.filling.len(),
-            dropped_out: self.filling.dropped,
-            uncarried_out: counters.uncarried,
-            too_long_out: counters.too_long,
-            errors_out: counters.errors_out,
-            unreachable: self.socket.unreachable(),
-        };
-        vec![Table::of([row]), self.receiver.table()]
+        vec![Table::of([SessionRow::of(self)]), self.receiver.table()]
     }
 }
 

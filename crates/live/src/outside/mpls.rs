@@ -46,33 +46,33 @@ const TTL_OUTSIDE: u8 = 255;
 
 aerostat_node::rows! {
     /// One row for each link over MPLS.
-    struct LineRow: "port.MPLS" {
+    struct LineRow: "port.MPLS" for (link: &Link) {
         /// `up`, or `away` without the interface.
-        state: Name,
+        state: Name = link.cable.state(),
         /// The interface.
-        interface: String,
+        interface: String = link.cable.interface.clone(),
         /// Its MAC address.
-        address: Option<MacAddr>,
+        address: Option<MacAddr> = link.cable.own(),
         /// MAC address of the peer.
-        peer: MacAddr,
+        peer: MacAddr = link.cable.peer,
         /// How often the interface came up.
-        ups: u64,
+        ups: u64 = link.cable.ups,
         /// Frames from the peer.
-        frames_in: u64,
+        frames_in: u64 = link.cable.frames_in,
         /// Frames from another system than the peer, or to another system.
-        strangers: u64,
+        strangers: u64 = link.cable.strangers,
         /// MAC address of the sender of the last one of them.
-        last_stranger: Option<MacAddr>,
+        last_stranger: Option<MacAddr> = link.cable.last_stranger,
         /// Frames for which the socket had no room.
-        overflowed: Option<u32>,
+        overflowed: Option<u32> = link.cable.overflowed(),
         /// Turns in which the link met its limit and more frames may have waited.
-        cut_turns: u64,
+        cut_turns: u64 = link.cable.turns.cut,
         /// Packets whose label stack has no end, or too many labels.
-        bad_stack: u64,
+        bad_stack: u64 = link.bad_stack + link.cable.short,
         /// Packets whose labels belong to no pseudowire.
-        unknown_label: u64,
+        unknown_label: u64 = link.unknown_label,
         /// Cells of VCs that no pseudowire carries.
-        uncarried_out: u64,
+        uncarried_out: u64 = link.uncarried,
     }
     /// One row for each pseudowire over MPLS.
     struct WireRow: "port.Pseudowires" {
@@ -370,26 +370,9 @@ impl Link {
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let cable = &self.cable;
-        let address = cable.own();
-        let line = LineRow {
-            state: if address.is_some() { "up" } else { "away" }.into(),
-            interface: cable.interface.clone(),
-            address,
-            peer: cable.peer,
-            ups: cable.ups,
-            frames_in: cable.frames_in,
-            strangers: cable.strangers,
-            last_stranger: cable.last_stranger,
-            overflowed: cable.overflowed(),
-            cut_turns: cable.turns.cut,
-            bad_stack: self.bad_stack + cable.short,
-            unknown_label: self.unknown_label,
-            uncarried_out: self.uncarried,
-        };
         let cells = self.cells.as_ref().map(Cells::row);
         let wires = Table::of(cells.into_iter().chain(self.sdus.rows()));
-        vec![Table::of([line]), wires, self.receiver.table()]
+        vec![Table::of([LineRow::of(self)]), wires, self.receiver.table()]
     }
 }
 

@@ -35,53 +35,53 @@ use std::net::SocketAddr;
 
 aerostat_node::rows! {
     /// One row for each link by cells over UDP.
-    struct Line: "port.Cells over UDP" {
+    struct Line: "port.Cells over UDP" for (link: &Link) {
         /// Own address.
-        local: Option<SocketAddr>,
+        local: Option<SocketAddr> = link.socket.local(),
         /// Address of the peer.
-        peer: SocketAddr,
+        peer: SocketAddr = link.socket.peer,
         /// Datagrams from the peer.
-        datagrams_in: u64,
+        datagrams_in: u64 = link.counters.datagrams_in,
         /// Datagrams from another address than the peer's.
-        strangers: u64,
+        strangers: u64 = link.socket.strangers,
         /// The address of the last one of them: perhaps that of the peer behind a translation of addresses.
-        last_stranger: Option<SocketAddr>,
+        last_stranger: Option<SocketAddr> = link.socket.last_stranger,
         /// Datagrams without the length of cells.
-        bad_length: u64,
+        bad_length: u64 = link.counters.bad_length + link.unpacked(|u| u.bad_length),
         /// Errors of the operating system when reading.
-        errors_in: u64,
+        errors_in: u64 = link.socket.errors_in,
         /// Datagrams for which the socket had no room.
-        overflowed: Option<u32>,
+        overflowed: Option<u32> = link.socket.overflowed(),
         /// How datagrams come: `gro` (many in one buffer), or `single`.
-        receiving: Name,
+        receiving: Name = link.socket.receiving().into(),
         /// Buffers with several datagrams.
-        batches_in: u64,
+        batches_in: u64 = link.socket.batches_in,
         /// Turns in which the link met its limit and more datagrams may have waited.
-        cut_turns: u64,
+        cut_turns: u64 = link.turns.cut,
         /// Datagrams with a wrong control word.
-        bad_word: u64,
+        bad_word: u64 = link.unpacked(|u| u.bad_word),
         /// Datagrams that did not come, by their sequence numbers.
-        missing: u64,
+        missing: u64 = link.unpacked(Unpacker::missing),
         /// Datagrams that came after a later one.
-        late: u64,
+        late: u64 = link.unpacked(Unpacker::late),
         /// Cells above the rate of the link.
-        policed: u64,
+        policed: u64 = link.counters.policed,
         /// Datagrams sent.
-        datagrams_out: u64,
+        datagrams_out: u64 = link.counters.datagrams_out,
         /// Cells sent.
-        cells_out: u64,
+        cells_out: u64 = link.counters.cells_out,
         /// How datagrams leave: `gso` (many in one call), or `single`, also after the system has refused a batch.
-        sending: Name,
+        sending: Name = link.socket.sending().into(),
         /// Calls with several datagrams.
-        batches_out: u64,
+        batches_out: u64 = link.socket.batches_out,
         /// Cells that wait for a datagram to fill.
-        unsent: usize,
+        unsent: usize = link.filling.len(),
         /// Cells dropped because too many waited.
-        dropped_out: u64,
+        dropped_out: u64 = link.filling.dropped,
         /// Datagrams that the operating system refused.
-        errors_out: u64,
+        errors_out: u64 = link.counters.errors_out,
         /// Reports of the network that datagrams could not be delivered: the peer's port is closed, or there is no way.
-        unreachable: u64,
+        unreachable: u64 = link.socket.unreachable,
     }
 }
 
@@ -236,37 +236,14 @@ impl Link {
         socket.await_room(self.filling.is_blocked(), registry);
     }
 
+    /// A count of the datagrams with many cells; 0 with one cell in each.
+    fn unpacked(&self, count: fn(&Unpacker) -> u64) -> u64 {
+        self.unpacker.as_ref().map_or(0, count)
+    }
+
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let (socket, counters) = (&self.socket, &self.counters);
-        let unpacker = self.unpacker.as_ref();
-        let of = |count: fn(&Unpacker) -> u64| unpacker.map_or(0, count);
-        let row = Line {
-            local: socket.local(),
-            peer: socket.peer,
-            datagrams_in: counters.datagrams_in,
-            strangers: socket.strangers,
-            last_stranger: socket.last_stranger,
-            bad_length: counters.bad_length + of(|u| u.bad_length),
-            errors_in: socket.errors_in,
-            overflowed: socket.overflowed(),
-            receiving: socket.receiving().into(),
-            batches_in: socket.batches_in,
-            cut_turns: self.turns.cut,
-            bad_word: of(|u| u.bad_word),
-            missing: of(Unpacker::missing),
-            late: of(Unpacker::late),
-            policed: counters.policed,
-            datagrams_out: counters.datagrams_out,
-            cells_out: counters.cells_out,
-            sending: socket.sending().into(),
-            batches_out: socket.batches_out,
-            unsent: self.filling.len(),
-            dropped_out: self.filling.dropped,
-            errors_out: counters.errors_out,
-            unreachable: socket.unreachable,
-        };
-        vec![Table::of([row]), self.receiver.table()]
+        vec![Table::of([Line::of(self)]), self.receiver.table()]
     }
 }
 

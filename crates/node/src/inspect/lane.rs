@@ -87,23 +87,23 @@ crate::rows! {
     }
 
     /// One row for each client of a LES.
-    pub struct LesClient: "les.clients" {
+    pub struct LesClient: "les.clients" for (row: &les::LesRow) {
         /// Its number.
-        pub lecid: u16,
+        pub lecid: u16 = row.lecid,
         /// ATM address.
-        pub address: AtmAddress,
+        pub address: AtmAddress = row.address,
         /// How far joining is.
-        pub state: Name,
+        pub state: Name = row.state.into(),
         /// `yes` if it speaks LANE v2.
-        pub v2: bool,
+        pub v2: bool = row.v2,
         /// `yes` for a bridge.
-        pub proxy: bool,
+        pub proxy: bool = row.proxy,
         /// MAC addresses that it has registered.
-        pub macs: String,
+        pub macs: String = list(&row.macs),
         /// Groups that it wants.
-        pub groups: String,
+        pub groups: String = row.groups.as_deref().map_or_else(|| "all".to_owned(), list),
         /// VPI.VCI of its control direct connection.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = row.vc,
     }
 
     /// One row for each client of a BUS.
@@ -131,24 +131,10 @@ crate::rows! {
     }
 }
 
-impl From<&les::LesRow> for LesClient {
-    fn from(seen: &les::LesRow) -> Self {
-        let list = |macs: &[MacAddr]| -> String {
-            let macs: Vec<_> = macs.iter().map(ToString::to_string).collect();
-            macs.join(" ")
-        };
-        let all = || "all".to_owned();
-        Self {
-            lecid: seen.lecid,
-            address: seen.address,
-            state: seen.state.into(),
-            v2: seen.v2,
-            proxy: seen.proxy,
-            macs: list(&seen.macs),
-            groups: seen.groups.as_ref().map_or_else(all, |groups| list(groups)),
-            vc: seen.vc,
-        }
-    }
+/// MAC addresses in one text.
+fn list(macs: &[MacAddr]) -> String {
+    let macs: Vec<_> = macs.iter().map(ToString::to_string).collect();
+    macs.join(" ")
 }
 
 /// The tables of the client on interface `itf`.
@@ -179,7 +165,7 @@ pub(crate) fn les(seen: &les::LesSnapshot, seat: SeatCounters) -> Vec<Table> {
     let counts = counters::with_seat(seen.counters.rows(), seat);
     vec![
         Table::of([server]),
-        Table::of(seen.clients.iter().map(LesClient::from)),
+        Table::of(seen.clients.iter().map(LesClient::of)),
         Table::counters(&counters::LES, counts),
     ]
 }

@@ -5,6 +5,7 @@ use super::words::{Does, Releaser};
 use super::{Name, Table, counters};
 use crate::host::sockets::programs::{Answer, Program, Record, Role};
 use crate::host::sockets::{Socket, SocketLayer, Sum};
+use aerostat_proto::socket::Status;
 use aerostat_wire::AtmAddress;
 use std::net::Ipv4Addr;
 
@@ -70,46 +71,46 @@ crate::rows! {
     }
 
     /// One row for each ATM socket of a program of the machine.
-    pub struct OpenSocketRow: "sockets.open" {
+    pub struct OpenSocketRow: "sockets.open" for (socket: String, seen: &Socket, status: Status) {
         /// Its reference: the index, and the number of its use.
-        pub socket: String,
+        pub socket: String = socket,
         /// `idle`, `bound`, `listening`, `resolving` (the ATM address of an IP address), `connecting`, `accepting`,
         /// `connected`, `ending` or `ended`.
-        pub state: Name,
+        pub state: Name = seen.state().name().into(),
         /// Own address.
-        pub local: String,
+        pub local: String = spelled(status.local),
         /// Address of the other end; an IP address until its ATM address is known.
-        pub peer: String,
+        pub peer: String = spelled(status.peer),
         /// Purpose of the call.
-        pub sap: String,
+        pub sap: String = status.sap,
         /// The contract.
-        pub qos: String,
+        pub qos: String = status.qos,
         /// VPI.VCI; `local` if the call does not leave the host.
-        pub vc: String,
+        pub vc: String = status.label,
         /// Connections of programs to the service that may use the socket.
-        pub sessions: u64,
+        pub sessions: u64 = seen.sessions() as u64,
         /// Offers that wait for an answer of the program.
-        pub offers: u64,
+        pub offers: u64 = status.offers.into(),
         /// Calls for a listener that were refused for want of an answer or of room.
-        pub missed: u64,
+        pub missed: u64 = status.missed,
         /// PDUs that its program has sent.
-        pub sent_pdus: u64,
+        pub sent_pdus: u64 = status.sent.0,
         /// Octets of these.
-        pub sent_octets: u64,
+        pub sent_octets: u64 = status.sent.1,
         /// PDUs that were refused: longer than the contract allows, or on a connection that does not send.
-        pub refused_pdus: u64,
+        pub refused_pdus: u64 = status.refused,
         /// Of the PDUs sent, those that were dropped here: the call ended, or the link went down, before they left.
-        pub unsent_pdus: u64,
+        pub unsent_pdus: u64 = status.unsent,
         /// PDUs received.
-        pub received_pdus: u64,
+        pub received_pdus: u64 = status.received.0,
         /// Octets of these.
-        pub received_octets: u64,
+        pub received_octets: u64 = status.received.1,
         /// Of these, PDUs that were dropped because the program did not read.
-        pub unread_pdus: u64,
+        pub unread_pdus: u64 = status.unread,
         /// PDUs that came with cells missing or damaged.
-        pub damaged_pdus: u64,
+        pub damaged_pdus: u64 = status.damaged,
         /// Cause of the end, 0 before it.
-        pub cause: u8,
+        pub cause: u8 = status.cause,
     }
 
     /// One row for each IP address that programs of the machine call and whose ATM address is being resolved.
@@ -140,7 +141,7 @@ pub(crate) fn tables(sockets: &SocketLayer) -> Vec<Table> {
 fn machines(layer: &SocketLayer) -> Vec<Table> {
     let rows = layer.sockets().map(|(at, socket)| {
         let name = format!("{}/{}", at.index(), at.generation());
-        OpenSocketRow::of(name, socket)
+        OpenSocketRow::of(name, socket, socket.status())
     });
     let resolving = layer.questions().map(|(ip, waiting)| ResolvingRow {
         ip,
@@ -164,33 +165,6 @@ fn spelled(text: String) -> String {
     match text.parse::<AtmAddress>() {
         Ok(address) => address.to_string(),
         Err(_) => text,
-    }
-}
-
-impl OpenSocketRow {
-    fn of(socket: String, seen: &Socket) -> Self {
-        let status = seen.status();
-        Self {
-            socket,
-            state: seen.state().name().into(),
-            local: spelled(status.local),
-            peer: spelled(status.peer),
-            sap: status.sap,
-            qos: status.qos,
-            vc: status.label,
-            sessions: seen.sessions() as u64,
-            offers: status.offers.into(),
-            missed: status.missed,
-            sent_pdus: status.sent.0,
-            sent_octets: status.sent.1,
-            refused_pdus: status.refused,
-            unsent_pdus: status.unsent,
-            received_pdus: status.received.0,
-            received_octets: status.received.1,
-            unread_pdus: status.unread,
-            damaged_pdus: status.damaged,
-            cause: status.cause,
-        }
     }
 }
 

@@ -214,11 +214,6 @@ impl Tcp {
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
-    /// True if everything that was written is acknowledged.
-    #[must_use]
-    pub fn is_drained(&self) -> bool {
-        self.tx.queued() == 0
-    }
 
     /// Data can be sent, and acknowledgements.
     const fn is_synchronized(&self) -> bool {

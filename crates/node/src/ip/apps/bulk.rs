@@ -311,10 +311,6 @@ impl Program for Sink {
         false
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
     fn is_done(&self) -> bool {
         self.done
     }

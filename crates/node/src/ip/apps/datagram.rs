@@ -318,10 +318,6 @@ impl Program for Sink {
         self.receive(payload, from, now);
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
     fn is_done(&self) -> bool {
         self.done
     }

@@ -258,7 +258,9 @@ trait Program: Send {
     }
     /// When the program wants to run next without other events. The time may be in the past if there is nothing left to
     /// do.
-    fn deadline(&self) -> Option<Instant>;
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
     /// True if the program's work is done and it has given up its sockets.
     fn is_done(&self) -> bool;
     /// Gives up the sockets at once.

@@ -243,10 +243,6 @@ impl Program for Server {
         false
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
     fn is_done(&self) -> bool {
         self.done
     }

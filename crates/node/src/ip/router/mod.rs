@@ -153,12 +153,6 @@ impl Router {
         &self.shortcut
     }
 
-    /// Frames that wait for the forwarding engine.
-    #[must_use]
-    pub fn queue_length(&self) -> usize {
-        self.engine.waiting()
-    }
-
     /// The known neighbours of an interface.
     pub fn neighbours(&self, interface: usize) -> impl Iterator<Item = (Ipv4Addr, [u8; 6])> {
         self.ports
