@@ -4,6 +4,7 @@
 //! from the results and says what must hold. `printed.yml` has the numbers of the papers, `parameters.yml` the fitted
 //! ones. Runs are made from entries and parameters only: no number of `printed.yml` can reach a model.
 
+mod baselines;
 mod files;
 
 use super::axes::{self, Axis};
@@ -66,6 +67,8 @@ pub(super) struct Entry {
     pub(super) spread: Option<Spread>,
     /// Rate of the wire, as a baseline beside the model; of rows in the unit of the entry.
     pub(super) wire: Option<f64>,
+    /// The row of another entry that has the ± of each row: `thesis/variation: 5.5 {row}`.
+    plus_minus: Option<String>,
     /// The TCP of the paper's hosts, if rows depend on it.
     pub(super) tcp: Option<String>,
     /// Keys of all labs that have the values of parameters, by lab.
@@ -101,6 +104,9 @@ pub(super) struct Row {
     pub(super) unit: Option<String>,
     /// Its rate of the wire, if that is not the entry's.
     wire: Option<f64>,
+    /// Rows whose printed numbers, added up, say without a model what this row may have.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub(super) baseline: Vec<String>,
     /// The parameter that a fit takes from this row, as `parameters.yml` says.
     #[serde(skip)]
     pub(super) calibrates: Option<String>,
@@ -503,18 +509,6 @@ impl Entry {
             (Some(quantity), _) => format!("{quantity} ({unit})"),
             (None, _) => unit.to_owned(),
         }
-    }
-    /// The rate of the wire, as a baseline for `row`.
-    pub(super) fn wire(&self, row: &Row) -> Option<f64> {
-        row.wire.or(self.wire.filter(|_| row.unit.is_none()))
-    }
-    /// The printed number of the row above `row` that has the same unit, as a baseline.
-    pub(super) fn above(&self, row: &Row, printed: &AllPrinted) -> Option<f64> {
-        let mut rows = self.rows.iter().rev();
-        rows.find(|other| other.row == row.row)?;
-        let alike = rows.filter(|other| other.unit == row.unit);
-        let numbers = alike.map(|other| printed.of(&self.name, &other.row)?.number());
-        numbers.flatten().next()
     }
     /// The changes of a lab for all rows that run it.
     pub(super) fn common(&self, lab: &str) -> Keys {

@@ -314,9 +314,9 @@ impl Report<'_> {
             "<td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td><td>{tier}</td><td>{}</td><td class=\"{}\">{}</td>",
             printed(score),
             escaped(&score.place),
-            distance(score.error),
+            precise(score),
             score.kind.name(),
-            escaped(&score.rule),
+            escaped(&ruled(score)),
             score.result,
             score.result,
         );
@@ -388,6 +388,29 @@ fn distance(error: Option<f64>) -> String {
     error.map_or(String::new(), |error| {
         format!("{error:+.1} %").replace('-', "−")
     })
+}
+
+/// The distance from the printed value, also in units of its ± if the paper prints one.
+fn precise(score: &Score<'_>) -> String {
+    let far = score.in_plus_minus();
+    let far = far.map_or_else(String::new, |far| format!(" ({far:.1} ±)"));
+    distance(score.error) + &far
+}
+
+/// The rule of a row; of an order also how far apart both rows are, here and in the paper.
+pub(super) fn ruled(score: &Score<'_>) -> String {
+    let Some(effect) = score.effect else {
+        return score.rule.clone();
+    };
+    let share = |value: f64| {
+        let decimals = if value.abs() < 1.0 { 2 } else { 0 };
+        format!("{value:+.decimals$} %").replace('-', "−")
+    };
+    let printed = effect
+        .printed
+        .map(|value| format!(", in the paper {}", share(value)));
+    let (rule, here) = (&score.rule, share(effect.model));
+    format!("{rule} (nearest: {here}{})", printed.unwrap_or_default())
 }
 
 /// Heads of the columns of [`counts`].

@@ -145,6 +145,38 @@ fn orders(
     Ok(())
 }
 
+/// How far a row is beyond another one with which an order rule compares it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Effect {
+    /// In the model: distance from the value that it must exceed, or stay below, per cent of that value.
+    pub(super) model: f64,
+    /// The same between the printed numbers of both rows.
+    pub(super) printed: Option<f64>,
+}
+
+/// The smallest effect in the model, of all rows with which an order rule compares `row`; `None` without such a rule.
+/// `model` and `printed` have the values of rows that a reference names, and of `row` itself.
+pub(super) fn effect(
+    row: &Row,
+    found: f64,
+    model: impl Fn(&str) -> Option<f64>,
+    paper: Option<f64>,
+    printed: impl Fn(&str) -> Option<f64>,
+) -> Option<Effect> {
+    let beyond = |value: f64, other: f64| {
+        let aim = row.times.unwrap_or(1.0) * other;
+        Some((value - aim) / aim * 100.0).filter(|share| share.is_finite())
+    };
+    let others = row.above_row.iter().chain(&row.below_row);
+    let effects = others.filter_map(|name| {
+        let model = beyond(found, model(name)?)?;
+        let printed = paper.zip(printed(name));
+        let printed = printed.and_then(|(paper, other)| beyond(paper, other));
+        Some(Effect { model, printed })
+    });
+    effects.min_by(|a, b| a.model.abs().total_cmp(&b.model.abs()))
+}
+
 /// Names of rows; an entry that has several of them stands once.
 fn listed(names: &[String]) -> String {
     let mut text = String::new();
@@ -239,5 +271,27 @@ mod tests {
             Some(true)
         );
         assert_eq!(check("set: {}", 4.1, &[]), None);
+    }
+
+    #[test]
+    fn the_smallest_effect_of_an_order_rule_is_told_with_that_of_the_paper() {
+        let row = |text: &str| -> Row {
+            serde_saphyr::from_str(&format!("{{ row: r, tier: D, {text} }}")).unwrap()
+        };
+        let model = |name: &str| name.parse().ok();
+        let printed = |name: &str| (name == "8").then_some(20.0);
+        let of = |text: &str| effect(&row(text), 10.0, model, Some(30.0), printed);
+        let near = Effect {
+            model: 25.0,
+            printed: Some(50.0),
+        };
+        assert_eq!(of("above_row: [\"4\", \"8\"]"), Some(near));
+        let half = Effect {
+            model: -50.0,
+            printed: None,
+        };
+        assert_eq!(of("below_row: \"10\", times: 2"), Some(half));
+        assert_eq!(of("within: 5"), None);
+        assert_eq!(of("above_row: \"0\""), None);
     }
 }

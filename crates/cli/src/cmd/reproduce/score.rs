@@ -63,6 +63,16 @@ rows! {
         above: Option<f64> as Detail(1) = score.above.map(number),
         /// Rate of the wire, as a baseline.
         wire: Option<f64> as Detail(0) = score.wire.map(number),
+        /// Printed numbers of the rows that the row names as its baseline, added up.
+        baseline: Rare<f64> as Detail(0) = Rare(score.baseline.map(number)),
+        /// The ± of the printed number.
+        plus_minus: Rare<f64> as Detail(2) = Rare(score.plus_minus.map(number)),
+        /// Distance from the printed value in units of its ±.
+        error_in_plus_minus: Rare<f64> as Detail(2) = Rare(score.in_plus_minus().map(two)),
+        /// Smallest distance from a row that it must exceed or stay below, per cent of that row.
+        effect ("effect_%"): Rare<f64> as Detail(3) = Rare(score.effect.map(|effect| four(effect.model))),
+        /// The same distance between the printed numbers.
+        printed_effect ("printed_effect_%"): Rare<f64> as Detail(3) = Rare(score.effect.and_then(|effect| effect.printed).map(two)),
         /// TCP of the lab, and that of the paper.
         tcp: Rare<String> as Detail(3) = Rare(tcp),
         /// Median of the runs.
@@ -100,9 +110,14 @@ pub(crate) struct Score<'a> {
     pub(super) because: Option<String>,
     /// The number to compare with: the corrected one, or the printed one.
     pub(super) paper: Option<f64>,
-    /// Baselines: the printed number of the row above, and the rate of the wire.
+    /// Baselines: the printed number of the row above, the rate of the wire, and the rows that the row names.
     pub(super) above: Option<f64>,
     pub(super) wire: Option<f64>,
+    pub(super) baseline: Option<f64>,
+    /// The ± of the printed number.
+    pub(super) plus_minus: Option<f64>,
+    /// The smallest effect of which an order rule is made.
+    pub(super) effect: Option<rules::Effect>,
     pub(super) says: Option<String>,
     pub(super) place: String,
     /// Distance from the printed value, per cent.
@@ -144,6 +159,9 @@ pub(super) fn scores<'a>(
     let scores = rows.iter().zip(values).enumerate();
     let scores = scores.map(|(at, ((entry, row), values))| {
         let above = entry.above(row, printed);
+        let baseline = entry.baseline(row, printed)?;
+        let plus_minus = entry.plus_minus(row, printed);
+        let number = |reference: &str| entry.number(row, reference, printed);
         let printed = printed.of(&entry.name, &row.row);
         let paper = printed.and_then(Printed::number);
         let found = median(values);
@@ -154,13 +172,7 @@ pub(super) fn scores<'a>(
             other: |reference: &str| all.model(entry, row, reference),
         };
         let judged = rules::rule(row, &facts)?;
-        // A fit is no prediction, but it can miss.
-        let result = match judged.holds {
-            Some(false) => "miss",
-            _ if row.calibrates.is_some() => "calibration",
-            None => "shown",
-            Some(true) => "ok",
-        };
+        let effect = rules::effect(row, found, facts.other, paper, number);
         Ok(Score {
             entry,
             row,
@@ -174,18 +186,32 @@ pub(super) fn scores<'a>(
             paper,
             above,
             wire: entry.wire(row),
+            baseline,
+            plus_minus,
+            effect,
             says: printed.and_then(|printed| printed.says.clone()),
             place: printed
                 .map(|printed| printed.place.clone())
                 .unwrap_or_default(),
             error: far(found, paper),
+            result: result(row, judged.holds),
             rule: judged.words,
             missed: judged.missed,
-            result,
             live: all.live(at, paper),
         })
     });
     scores.collect()
+}
+
+/// Result of a row whose rules hold or not.
+const fn result(row: &Row, holds: Option<bool>) -> &'static str {
+    match holds {
+        Some(false) => "miss",
+        // A fit is no prediction, but it can miss.
+        _ if row.calibrates.is_some() => "calibration",
+        None => "shown",
+        Some(true) => "ok",
+    }
 }
 
 /// All rows, and their values.
@@ -273,6 +299,11 @@ impl Score<'_> {
         let mut tiers = TIERS.iter();
         let tier = tiers.find(|(tier, ..)| *tier == self.row.tier);
         tier.map_or("", |(_, name, _)| name)
+    }
+    /// Distance of the model from the number to compare with, in units of the printed ±.
+    pub(super) fn in_plus_minus(&self) -> Option<f64> {
+        let far = (median(&self.values) - self.paper?).abs() / self.plus_minus?;
+        far.is_finite().then_some(far)
     }
     pub(super) fn unit(&self) -> &str {
         self.row.unit.as_ref().unwrap_or(&self.entry.unit)

@@ -9,6 +9,9 @@
 //! misses           all rows that miss their rule
 //! baselines        the model beside the printed number of the row above, and the rate of the wire
 //! corrected        rows that are compared with another number than the printed one
+//! named            rows beside the baseline that they name: rows of another table
+//! effects          rows with an order rule, and how far apart they are here and in the paper
+//! precision        rows in units of the ± that the paper prints
 //! weak             rows that are fitted or circular, with the reason
 //! assumed          assumed and chosen values, halved and doubled, from `papers/assumed.csv`
 //! quick            the rows of the word `quick`
@@ -19,7 +22,9 @@
 //! The file must follow from the catalogue: same rows, same printed numbers, and the results that the rules give for
 //! its models. `tests/it/reproduce.rs` compares it with runs.
 
-use super::catalogue::{Catalogue, Entry, Files, Kind, Parameters, Row};
+mod evidence;
+
+use super::catalogue::{Catalogue, Entry, Files, Parameters, Row};
 use super::drawings::{self, trace::Tables};
 use super::model::Values;
 use super::page::number;
@@ -246,30 +251,6 @@ fn corrected(results: &Results<'_>) -> String {
     table(&heads, &lines.collect::<Vec<Vec<String>>>())
 }
 
-/// Rows that are no evidence, with the reason.
-fn weak(results: &Results<'_>) -> String {
-    let mine = results.scores.iter().filter_map(|score| {
-        let fitted = score
-            .row
-            .calibrates
-            .iter()
-            .map(|name| format!("fits {name}"));
-        let chosen = score
-            .row
-            .chosen
-            .iter()
-            .map(|name| format!("{name} was chosen for it"));
-        let why = match (score.kind, &score.row.circular) {
-            (Kind::Circular, Some(why)) => why.clone(),
-            (Kind::Fitted, _) => fitted.chain(chosen).collect::<Vec<_>>().join("; "),
-            _ => return None,
-        };
-        let kind = score.kind.name().to_owned();
-        Some(vec![named(score), score.row.row.clone(), kind, why])
-    });
-    table(&["entry", "row", "kind", "why"], &mine.collect::<Vec<_>>())
-}
-
 /// A value that was tried in the place of an assumed one, as `--assumed -q -o csv` writes it.
 #[derive(Debug, Deserialize)]
 struct Tried {
@@ -327,11 +308,14 @@ fn printed(score: &Score<'_>) -> String {
 }
 
 fn error(score: &Score<'_>) -> String {
-    let error = score.error.map(|error| format!("{error:+.1} %"));
-    let error = error.unwrap_or_default().replace('-', "−");
-    match &*error {
+    score.error.map_or_else(String::new, percent)
+}
+
+fn percent(share: f64) -> String {
+    let text = format!("{share:+.1} %").replace('-', "−");
+    match &*text {
         "+0.0 %" | "−0.0 %" => "0.0 %".to_owned(),
-        _ => error,
+        _ => text,
     }
 }
 
@@ -566,7 +550,10 @@ fn renewed(page: &str, results: &Results<'_>) -> String {
             "misses" => misses(results),
             "baselines" => baselines(results),
             "corrected" => corrected(results),
-            "weak" => weak(results),
+            "named" => evidence::named(results),
+            "effects" => evidence::effects(results),
+            "precision" => evidence::precision(results),
+            "weak" => evidence::weak(results),
             "assumed" => assumed(&Catalogue::own().parameters),
             "rows" => rows(results, names),
             "quick" => quick(results),
