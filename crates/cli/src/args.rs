@@ -126,6 +126,8 @@ pub(crate) enum Command {
     Qos(QosArgs),
     /// Break a node, a service or a link of a running lab, or mend it
     Fault(FaultArgs),
+    /// Show the links of a running lab, and change them
+    Link(LinkArgs),
     /// Show a running lab as the files that Linux had under /proc/atm
     Mount(MountArgs),
     /// Plug a station into another bridging host of a running lab

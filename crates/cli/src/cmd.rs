@@ -14,6 +14,7 @@ mod graph;
 mod host;
 mod inspect;
 mod labs;
+mod link;
 mod linux_atm;
 mod ls;
 mod man;
@@ -69,6 +70,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Atmdiag(args) => linux_atm::atmdiag(&args),
         Command::Qos(args) => qos::run(&args),
         Command::Fault(args) => fault::run(&args),
+        Command::Link(args) => link::run(&args),
         Command::Mount(args) => mount::run(&args),
         Command::Move(args) => move_station::run(&args),
         Command::Capture(args) => capture::run(args),

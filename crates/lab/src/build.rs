@@ -6,6 +6,7 @@ use crate::model::{
 };
 use crate::plan;
 use crate::routing::Routing;
+use aerostat_node::atm::CellRate;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::programs::Role;
 use aerostat_node::host::{Host, Ip, Segment};
@@ -191,9 +192,11 @@ impl<'a> Builder<'a> {
             let interface = interface::Params::new(side, version).incarnation(life as u8);
             let interface = self.timed(interface);
             let link = self.lab.link(port.link);
-            let rate = link.rate;
+            let own = usize::from(link.ends[0].node != id);
+            let [rate, input] = [own, 1 - own].map(|side| link.lines[side].rate);
             let limits = &self.lab.limits.port;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate).with(limits);
+            config.set_input(input);
             config.link = link.name.clone();
             config.split = self.split;
             let usual = Some(model.police).filter(|_| kind == PortKind::Host);
@@ -428,7 +431,7 @@ impl<'a> Builder<'a> {
         let esi = at.address.esi();
         let mut config = ilmi::Config::new(ilmi::Side::User, esi, version);
         config.esis = vec![esi];
-        config.line_rate = self.lab.link(at.link).rate.cells_per_second();
+        config.line_rate = self.lab.own_rate(id).map_or(0, CellRate::cells_per_second);
         for pvc in &self.lab.pvcs {
             for (end, qos) in [(0, pvc.qos), (1, pvc.qos.reversed())] {
                 let (node, vc) = pvc.ends[end];

@@ -16,9 +16,10 @@
 mod walk;
 
 use crate::model::{Lab, LinkEnd, LinkId, NodeId, NodeKind};
+use crate::plant::LineNow;
 use aerostat_node::atm::fabric::ConnectionView;
 use aerostat_node::atm::nic::NicVcView;
-use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc, UpcCounters};
+use aerostat_node::atm::{CellCounters, CellRate, DropReason, OutputPort, PortVc, UpcCounters};
 use aerostat_node::distribution::Distribution;
 use aerostat_node::host::{Station, VcUser};
 use aerostat_node::switch::Switch;
@@ -34,8 +35,10 @@ pub struct LinkCounters {
     pub sent: u64,
     /// Cells handed to the far end.
     pub delivered: u64,
-    /// Cells lost at random.
+    /// Cells lost at random, one by one or in blocks.
     pub lost: u64,
+    /// Of these, cells of blocks that were lost whole.
+    pub in_blocks: u64,
     /// Cells with wrong bits.
     pub damaged: u64,
     /// Of these, cells whose header was corrected.
@@ -64,6 +67,8 @@ pub trait Network {
     fn off_since(&self, node: NodeId) -> Option<Instant>;
     /// Counters of a link: from its first end to its second, and back.
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2];
+    /// Its values now: from its first end to its second, and back.
+    fn link_now(&self, link: LinkId) -> [LineNow; 2];
 }
 
 /// A VC at one end of a link.
@@ -180,6 +185,10 @@ pub struct LinkWay {
     pub link: LinkId,
     /// The sending end, then the receiving one.
     pub ends: [LinkEnd; 2],
+    /// Its rate at the end.
+    pub rate: CellRate,
+    /// Its delay at the end.
+    pub delay: Duration,
     /// The fate of its cells.
     pub counters: LinkCounters,
     /// Cells on the link.
@@ -289,15 +298,20 @@ impl<'a, N: Network> Reader<'a, N> {
         for (link, number) in self.lab.links.iter().zip(0..) {
             let ends = link.ends;
             let counters = self.world.counters_of(LinkId(number));
-            for (ends, counters) in [ends, [ends[1], ends[0]]].into_iter().zip(counters) {
+            let now = self.world.link_now(LinkId(number));
+            let ways = [ends, [ends[1], ends[0]]].into_iter().zip(counters);
+            for ((ends, counters), (now, given)) in ways.zip(now.into_iter().zip(link.lines)) {
+                let rate = now.config.rate.unwrap_or(given.rate);
                 let cells = self.ways.get(&ends[0]).map(|way| way.1.values().sum());
                 let busy = match link.framing {
-                    None => link.rate.time_of(counters.sent),
+                    None => now.busy_before + rate.time_of(counters.sent - now.sent_before),
                     Some(framing) => framing.busy(counters.frames, counters.sent),
                 };
                 all.push(LinkWay {
                     link: LinkId(number),
                     ends,
+                    rate,
+                    delay: now.config.delay,
                     counters,
                     on_the_way: cells.unwrap_or_default(),
                     utilisation: share(busy, run),

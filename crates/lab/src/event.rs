@@ -1,6 +1,8 @@
 //! An event of a run as a line: JSON for programs, text for people. Both drivers write these lines.
 
-use crate::model::{FaultKind, Lab, NodeId, Service};
+use crate::lines;
+use crate::model::{FaultKind, Lab, LineChange, LinkId, NodeId, Service};
+use crate::units;
 use aerostat_proto::{Instant, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +112,7 @@ pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
         };
         (node, trace)
     };
-    let link = |name, id, how: &str| {
+    let link = |name, id: LinkId, how: &str| {
         let link = lab.link(id);
         let there = &lab.node(link.ends[1].node).name;
         let text = format!("link {} to {there} {how}", link.name);
@@ -124,6 +126,32 @@ pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
         }
         FaultKind::LinkDown(id) => link("fault.link-down", id, "is cut"),
         FaultKind::LinkUp(id) => link("fault.link-up", id, "is mended"),
+        FaultKind::Change(id, changes) => {
+            let values = lines::changes(lab.link(id), &changes);
+            let (node, trace) = link("fault.link-change", id, &format!("changes: {values}"));
+            (node, trace.with("values", values))
+        }
+        FaultKind::Reset(id) => {
+            let all = lab.link(id).lines.map(LineChange::from);
+            let values = lines::changes(lab.link(id), &all);
+            let (node, trace) = link("fault.link-reset", id, "is as the lab file says");
+            (node, trace.with("values", values))
+        }
+        FaultKind::Retrain(id, time) => {
+            let time = units::time_text(time);
+            let how = format!("retrains, and is down for {time}");
+            let (node, trace) = link("fault.link-retrain", id, &how);
+            (node, trace.with("duration", time))
+        }
+        FaultKind::Trained(id, changes) => {
+            let values = lines::changes(lab.link(id), &changes);
+            let how = match values.as_str() {
+                "" => "has trained".to_owned(),
+                values => format!("has trained: {values}"),
+            };
+            let (node, trace) = link("fault.link-trained", id, &how);
+            (node, trace.with("values", values))
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 //! A reader reports every mistake in its part of the tree, and returns `None` if there was a mistake.
 
 mod own;
+mod ways;
 
 pub(crate) use own::{Key, Leaf, Optional, Own, complete};
+pub(crate) use ways::{Keyed, KeyedWithin, SomeWays, Ways};
 
 use crate::diag::{Diagnostics, Span, nearest};
 use crate::printable::{self, start};
@@ -401,36 +403,14 @@ impl<'a> Fields<'a> {
         d: &mut Diagnostics,
     ) -> Option<Option<At<T>>> {
         let given: Option<At<T>> = self.field(own.name, d)?;
-        Some(given.filter(|given| {
-            let mut ends = own.range.iter().flatten().flat_map(|end| T::from_text(end));
-            let (least, most) = (ends.next(), ends.next());
-            let value = Some(&given.value);
-            let fits = least.as_ref() <= value && value <= most.as_ref();
-            if !fits {
-                let range = own.range_text().unwrap_or_default();
-                d.error(given.at, format!("{} is {range}", own.name));
-            }
-            fits
-        }))
+        Some(given.filter(|given| own.check(&given.value, given.at, d)))
     }
-    /// Reads a field with a default.
-    pub(crate) fn key<T: FromText>(&self, own: &Own, d: &mut Diagnostics) -> Option<Key<T>> {
-        let given = self.field(own.name, d)?;
-        self.or_default(given, own, d)
-    }
-    /// Reads a field with a default and a range.
-    pub(crate) fn key_within<T: FromText + PartialOrd>(
-        &self,
-        own: &Own,
-        d: &mut Diagnostics,
-    ) -> Option<Key<T>> {
-        let given = self.within(own, d)?;
-        self.or_default(given, own, d)
-    }
-    fn or_default<T: FromText>(
+    /// The given value, or the default, which `read` reads.
+    fn or_default<T>(
         &self,
         given: Option<At<T>>,
         own: &Own,
+        read: impl FnOnce(&str) -> Result<T, String>,
         d: &mut Diagnostics,
     ) -> Option<Key<T>> {
         if let Some(At { value, at }) = given {
@@ -439,13 +419,18 @@ impl<'a> Fields<'a> {
                 at: Some(at),
             });
         }
-        match T::from_text(own.default.as_deref().unwrap_or_default()) {
+        match read(own.default.as_deref().unwrap_or_default()) {
             Ok(value) => Some(Key { value, at: None }),
             Err(why) => {
                 d.error(self.at, format!("the default of '{}': {why}", own.name));
                 None
             }
         }
+    }
+    /// True if the section has no such key, and no unknown one that probably means it.
+    fn lacks(&self, name: &str) -> bool {
+        let there = self.entries.iter().any(|(key, _)| *key == name);
+        !there && self.meant.iter().all(|meant| meant != name)
     }
     /// Reads one field.
     pub(crate) fn field<T: FromTree>(&self, name: &str, d: &mut Diagnostics) -> Option<T> {
@@ -490,10 +475,10 @@ macro_rules! section {
         $fields.within::<$type>(&section!(@own $field, $range), $d)
     };
     (@read $fields:ident $d:ident $field:ident: $type:ty = $default:expr) => {
-        $fields.key::<$type>(&section!(@own $field = $default), $d)
+        <$type as crate::field::Keyed>::key(&$fields, &section!(@own $field = $default), $d)
     };
     (@read $fields:ident $d:ident $field:ident: $type:ty = $default:expr, $range:expr) => {
-        $fields.key_within::<$type>(&section!(@own $field = $default, $range), $d)
+        <$type as crate::field::KeyedWithin>::key_within(&$fields, &section!(@own $field = $default, $range), $d)
     };
     (@own $field:ident $(= $default:expr)? $(, $range:expr)?) => {
         crate::field::Own::new(stringify!($field))$(.or($default))?$(.within($range))?

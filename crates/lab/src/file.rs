@@ -2,6 +2,7 @@
 
 mod clip;
 mod ethernet;
+mod faults;
 mod hops;
 pub(crate) mod keys;
 mod leaves;
@@ -17,6 +18,7 @@ mod timing;
 
 pub(crate) use clip::{LEAST_MTU, LisFile, MemberFile, NextHopFile, PvcFile};
 pub(crate) use ethernet::{CableFile, FramesFile, PortFile, Vid};
+pub(crate) use faults::{BLOCK, FaultFile};
 pub(crate) use hops::NextHopsFile;
 pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;
@@ -36,7 +38,7 @@ use crate::model::{Packing, TcpParams};
 use crate::parameter::range;
 use crate::plan;
 use crate::tree::{Tree, Value};
-pub(crate) use links::{LinkFile, OutsideFile, TrunkFile};
+pub(crate) use links::{LinkFile, LinkOptions, OutsideFile, TrunkFile};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
@@ -126,32 +128,6 @@ section! {
         manager: Option<ManagerFile>;
         /// Calls and parties that wait for signalling of a link; default: 8192, and more where the lab needs more.
         held: u64, 1..=1_000_000;
-    }
-}
-section! {
-    /// How a link behaves, each direction alike.
-    LinkOptions {
-        /// Unique name; default: the two nodes joined by '-'. Only between switches.
-        name: Option<At<Name>>;
-        /// Rate.
-        rate: LinkRate = "oc3";
-        /// It is an Ethernet whose frames carry cells, instead of `rate`.
-        ethernet: Option<FramesFile>;
-        /// Propagation delay. A kilometre of fibre takes 5us.
-        delay: Time = "5us";
-        /// Probability that a cell is lost.
-        loss: Probability = 0;
-        /// Probability that a bit is inverted.
-        bit_errors: Probability = 0;
-        /// Its switches hold cells that come in here to their contracts: true, all or false; default: as the switch
-        /// says for end systems, and false between switches.
-        police: Option<At<PoliceText>>;
-        /// Tolerance of policers for contracts without one of their own; default 250us.
-        cdvt: Option<At<Time>>;
-        /// Queues of its switches in front of it; default: as these say.
-        queues: Option<QueuesFile>;
-        /// Shaped paths by VPI, for permanent connections.
-        tunnels: Option<Table<PathId, TunnelFile>>;
     }
 }
 section! {
@@ -592,22 +568,6 @@ section! {
         expect: Option<At<ExpectText>>;
     }
 }
-section! {
-    /// Something that breaks or is mended: a time and one of the others.
-    FaultFile {
-        /// When (`8s`).
-        at: At<Time>;
-        /// A node that stops, or node/service (mpc, mps, lecs, les, bus).
-        crash: Option<At<String>>;
-        /// A node or node/service that starts again.
-        restart: Option<At<String>>;
-        /// A link that loses everything.
-        link_down: Option<At<String>>;
-        /// A link that works again.
-        link_up: Option<At<String>>;
-    }
-}
-
 /// One address or a list of them.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressList(pub(crate) Vec<At<Atm>>);

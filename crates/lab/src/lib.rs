@@ -55,6 +55,7 @@ pub mod hops;
 pub mod ipv6;
 pub mod kinds;
 pub mod ladder;
+mod lines;
 pub mod members;
 pub mod model;
 pub mod occupancy;

@@ -16,6 +16,7 @@
 mod elan;
 mod ends;
 mod limits;
+mod line;
 mod load;
 mod look;
 mod occupancy;
@@ -35,6 +36,7 @@ pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{Elan, ForeignServers, LaneServer, LesAndBus, Lis, MapFile, Member, NextHop};
 pub use limits::Limits;
+pub use line::{Errors, LineChange, LineParams, Link, Way};
 pub use load::{Arrivals, Load, LoadOf, Share, Trace, least_frame, most_frame, payload_of};
 pub use occupancy::Occupancy;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
@@ -48,7 +50,7 @@ pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
-use aerostat_node::atm::{CellRate, Framing, NicConfig, PathConfig, Policing};
+use aerostat_node::atm::{NicConfig, Policing};
 use aerostat_node::host::sockets::programs::Program;
 use aerostat_node::manager::ManagerConfig;
 use aerostat_node::switch::ConnectionQueue;
@@ -525,37 +527,6 @@ pub struct Mps {
     pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
     /// Keys shared with neighbours: servers, clients and stations.
     pub keys: auth::Keys,
-}
-
-/// A cable.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Link {
-    /// Unique name: the two nodes joined by `-` unless the file gives one.
-    pub name: String,
-    /// Its ends. On a link between switches, between end systems, or from an end system out of the lab, `ends[0]` has
-    /// the network side; on an access link `ends[0]` is the end system (user side) and `ends[1]` the switch.
-    pub ends: [LinkEnd; 2],
-    /// Rate in each direction.
-    pub rate: CellRate,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Probability that a cell is lost, independent for each cell, 0..=1.
-    pub loss: f64,
-    /// Probability that a bit is inverted, independent for each bit, 0..=1.
-    pub bit_errors: f64,
-    /// Policing of what comes in at its switches; `None`: as each switch says.
-    pub police: Option<Policing>,
-    /// Cell delay variation tolerance there of contracts that do not give one; `None`: the default.
-    pub cdvt: Option<Duration>,
-    /// Queues of its switches in front of it.
-    pub queues: Queues,
-    /// Paths that its switches shape.
-    pub tunnels: Vec<PathConfig>,
-    /// VPI of its calls: 0, or on a link between switches that of the path that they are in.
-    pub call_vpi: u16,
-    /// The Ethernet frames in which it carries cells; `None` if it carries them one by one. Its rate is that of full
-    /// frames then.
-    pub framing: Option<Framing>,
 }
 
 /// One end of a link.

@@ -484,6 +484,7 @@ mod tests {
                 .iter()
                 .find(|link| link.name == name)
                 .unwrap()
+                .lines[0]
                 .delay
         };
         for (name, delay_ms) in [
@@ -498,13 +499,13 @@ mod tests {
         }
         let outside = lab.links.iter().find(|link| link.name == "outside1-s1");
         assert_eq!(
-            outside.unwrap().rate,
-            aerostat_node::atm::CellRate::named("25.6").unwrap()
+            outside.unwrap().rate(),
+            aerostat_node::atm::CellRate::named("25.6")
         );
         assert_eq!(lab.traffic[0].duration, Some(Duration::from_secs(7)));
         // By the other end, and by its index with a key.
         assert_eq!(
-            set(&["links.s2-s1.delay=9ms"]).unwrap().links[0].delay,
+            set(&["links.s2-s1.delay=9ms"]).unwrap().links[0].lines[0].delay,
             ms(9)
         );
         let lab = set(&["links.0.2={ delay: 8ms }"]);
@@ -513,7 +514,7 @@ mod tests {
             "no options yet"
         );
         let lab = set(&["links.1.2.delay=8ms"]).unwrap();
-        assert_eq!(lab.links[1].delay, ms(8));
+        assert_eq!(lab.links[1].lines[0].delay, ms(8));
         let said = set(&["links.s1-s3.delay=1ms"]).unwrap_err();
         assert!(said.contains("there is no entry 's1-s3'"), "{said}");
         assert!(said.contains("did you mean 's1-s2'?"), "{said}");

@@ -9,11 +9,10 @@ mod part;
 
 pub use part::{MOST_SHOWN, shown};
 
-use crate::model::{Lab, Link, NodeKind};
-use crate::units;
+use crate::lines;
+use crate::model::{Lab, LineParams, NodeKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
 /// The data of a drawing.
@@ -127,8 +126,8 @@ pub struct Cable {
     pub what: String,
     /// True if it is cut.
     pub down: bool,
-    /// Its rate, cells per second.
-    pub rate: f64,
+    /// Rates of its directions by the end at which they start, cells per second.
+    pub rates: [f64; 2],
     /// Cells per second that its first and its second end have sent, if this is known and the link has been used.
     pub carried: Option<[f64; 2]>,
 }
@@ -256,9 +255,11 @@ impl Picture {
             name: link.name.clone(),
             ends: link.ends.map(|end| end.node.0),
             ports: link.ends.map(|end| end.port.into()),
-            what: describe(link),
+            what: lines::describe(link),
             down: false,
-            rate: link.rate.numerator() as f64 / link.rate.denominator() as f64,
+            rates: link
+                .lines
+                .map(|LineParams { rate, .. }| rate.numerator() as f64 / rate.denominator() as f64),
             carried: None,
         });
         let networks = lab.elans.iter().map(|elan| Network {
@@ -344,17 +345,6 @@ fn machine(node: &crate::model::Node) -> Machine {
         busy: false,
         hosts: 0,
     }
-}
-
-fn describe(link: &Link) -> String {
-    let mut text = format!("{}, {}", link.rate, units::time_text(link.delay));
-    if link.loss > 0.0 {
-        let _ = write!(text, ", loss {}", link.loss);
-    }
-    if link.bit_errors > 0.0 {
-        let _ = write!(text, ", bit errors {}", link.bit_errors);
-    }
-    text
 }
 
 /// For each thing the first of these forms that no other thing has; the last one, if there is no such form.

@@ -71,6 +71,9 @@ macro_rules! published {
     (@field $lab:ident $all:ident $field:ident [] [] merged) => {
         crate::settings::merge(&mut $all, crate::settings::Published::published($field, $lab));
     };
+    (@field $lab:ident $all:ident $field:ident [] [$value:expr] merged) => {
+        $all.extend($value);
+    };
     (@field $lab:ident $all:ident $field:ident [$($name:literal)?] [] $($how:ident)?) => {
         let value = crate::settings::Published::published($field, $lab);
         let name = crate::settings::name_of(stringify!($field), $field);
@@ -270,7 +273,8 @@ published! { own, lab;
     PathConfig { vpi; hidden, pcr, cdvt }
     RateQueue { name; hidden, pcr, cdvt }
     Link {
-        name; hidden, ends = ends.map(|end| &lab.node(end.node).name), rate, delay, loss, bit_errors, police, cdvt,
+        name; hidden, ends = ends.map(|end| &lab.node(end.node).name), user; hidden,
+        lines = { let _ = lines; crate::lines::settings(own) }; merged, police, cdvt,
         queues; given, tunnels = tunnels_of(tunnels, *call_vpi, lab); given, call_vpi; hidden,
         framing as "ethernet"; given
     }
@@ -366,6 +370,6 @@ fn map_of(params: &impl Parameters) -> Map<String, Value> {
     params.with_ranges().into_iter().map(one).collect()
 }
 
-fn seconds(time: Duration) -> f64 {
+pub(crate) fn seconds(time: Duration) -> f64 {
     time.as_secs_f64()
 }

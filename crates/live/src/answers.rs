@@ -6,6 +6,7 @@ use crate::daemons::Daemons;
 use crate::graph;
 use crate::kernel::tcp;
 use crate::ladder::Wanted;
+use crate::links;
 use crate::names;
 use crate::outside;
 use crate::pictures;
@@ -64,6 +65,9 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
         Request::Fault { action, target } => {
             let done = fault(site, *action, target).map(|what| site.break_or_mend(what, now));
             Reply::Answer(done.map_or_else(|error| error, |()| Answer::Ok(json!({}))))
+        }
+        Request::Link(request) => {
+            Reply::Answer(links::answer(site, request, now).unwrap_or_else(|error| error))
         }
         Request::QosAdd { node, entry } => {
             let table = find(site, node).and_then(|id| qos::add(site, (id, node), entry, now));
@@ -246,21 +250,7 @@ fn nodes_of(site: &Site<'_>) -> String {
 
 /// The fault that a request of `aerostat fault` names.
 fn fault(site: &Site<'_>, action: FaultAction, target: &str) -> Result<FaultKind, Answer> {
-    let link = || {
-        let links = &site.lab.links;
-        let found = links.iter().position(|link| link.name == target);
-        // A link out of the lab may also be named by the node at its far end.
-        let far = || {
-            let mut all = site.lab.outside();
-            let far = all.find(|(id, ..)| site.lab.node(*id).name == target);
-            far.map(|(_, _, model)| model.attachment.link)
-        };
-        found.map(LinkId).or_else(far).ok_or_else(|| {
-            let names: Vec<_> = links.iter().map(|link| &*link.name).collect();
-            let hint = format!("links: {}", names.join(", "));
-            Answer::error(format!("there is no link '{target}'"), hint)
-        })
-    };
+    let link = || links::find(site.lab, target);
     let victim = || {
         let (node, service) = match target.split_once('/') {
             Some((node, service)) => (node, Some(service)),
@@ -323,7 +313,12 @@ fn already(site: &Site<'_>, what: FaultKind) -> Option<Answer> {
                 hint,
             ))
         }
-        FaultKind::Crash(..) | FaultKind::Restart(..) => None,
+        FaultKind::Crash(..)
+        | FaultKind::Restart(..)
+        | FaultKind::Change(..)
+        | FaultKind::Reset(_)
+        | FaultKind::Retrain(..)
+        | FaultKind::Trained(..) => None,
         FaultKind::LinkDown(link) | FaultKind::LinkUp(link) => {
             let down = matches!(what, FaultKind::LinkDown(_));
             let name = &site.lab.link(link).name;
@@ -522,7 +517,7 @@ fn proc_text(
     found(!all.is_empty(), all, node, what.name())
 }
 
-fn in_json(node: &str, table: &Table) -> serde_json::Value {
+pub(crate) fn in_json(node: &str, table: &Table) -> serde_json::Value {
     json!({ "node": node, "title": table.title, "columns": table.columns, "rows": table.rows })
 }
 

@@ -16,13 +16,13 @@
 //!
 //! Packets that a slow client does not take are left out, and an interface statistics block reports their number.
 
-use aerostat_lab::model::{Lab, LinkId, NodeKind};
+use aerostat_lab::model::{Lab, LineParams, LinkId, NodeKind};
 use aerostat_lab::plant::LineId;
-use aerostat_node::atm::{CellRate, CellRun, DropReason, Pdu};
+use aerostat_node::atm::{CellRun, DropReason, Pdu};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use aerostat_wire::{Vc, summary};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -62,6 +62,8 @@ impl End {
 #[derive(Debug, Default)]
 pub struct Captures {
     running: Vec<Capture>,
+    /// The directions of links that have changed.
+    lines: BTreeMap<LinkId, [LineParams; 2]>,
     ladders: Vec<Ladder>,
     /// Messages that were sent earlier.
     pub(crate) past: Past,
@@ -91,10 +93,8 @@ pub struct Form {
 struct Tap {
     end: End,
     id: InterfaceId,
-    /// Rate of the link.
-    rate: CellRate,
-    /// Delay of the cable.
-    delay: Duration,
+    /// The directions of the link, by the end at which they start.
+    lines: [LineParams; 2],
     /// True for each end of the link that is outside the lab.
     outside: [bool; 2],
 }
@@ -157,8 +157,7 @@ impl Captures {
                 interfaces.push(Tap {
                     end: End { link, side },
                     id: file.interface(kind, &called, &about)?,
-                    rate: model.rate,
-                    delay: model.delay,
+                    lines: self.lines.get(&link).copied().unwrap_or(model.lines),
                     outside,
                 });
             }
@@ -178,6 +177,16 @@ impl Captures {
         self.assembly.clear();
         self.running.push(capture);
         Ok(receiver)
+    }
+
+    /// A link has other rates or delays from now on: times of cells follow them.
+    pub(crate) fn change_link(&mut self, link: LinkId, lines: [LineParams; 2]) {
+        self.lines.insert(link, lines);
+        let taps = self.running.iter_mut();
+        let taps = taps.flat_map(|capture| &mut capture.interfaces);
+        for tap in taps.filter(|tap| tap.end.link == link) {
+            tap.lines = lines;
+        }
     }
 
     /// Ends all captures: their clients get the remaining data, and then end of file.
@@ -249,7 +258,8 @@ impl Captures {
     ) {
         let mut taps = self.running.iter();
         let tap = taps.find_map(|capture| capture.tap(end, direction));
-        let rate = tap.map(|(tap, _)| tap.rate);
+        let source = source(end, direction);
+        let rate = tap.map(|(tap, _)| tap.lines[source].rate);
         let time = |cells: u16| rate.map_or(Duration::ZERO, |rate| rate.time_of(cells.into()));
         for single in run.clone().singles() {
             self.packet(end, direction, &single, dropped, now);
@@ -332,6 +342,14 @@ impl Captures {
     }
 }
 
+/// The end at which cells started that pass an end in a direction.
+const fn source(end: End, direction: Direction) -> usize {
+    match direction {
+        Direction::Sent => end.side,
+        Direction::Received => 1 - end.side,
+    }
+}
+
 impl Tap {
     /// The times of the cells of a run that passes `end`; the first one passes at `now`. Cells from outside the lab
     /// have the times that policers use, shifted by the delay of the cable at its far end.
@@ -342,13 +360,15 @@ impl Tap {
         run: &CellRun,
         now: Instant,
     ) -> impl Iterator<Item = Instant> {
-        let (source, delay) = match direction {
-            Direction::Sent => (end.side, Duration::ZERO),
-            Direction::Received => (1 - end.side, self.delay),
+        let source = source(end, direction);
+        let line = self.lines[source];
+        let delay = match direction {
+            Direction::Sent => Duration::ZERO,
+            Direction::Received => line.delay,
         };
         let outside = self.outside.get(source) == Some(&true);
         let given = run.times().filter(|_| outside);
-        let (first, rate) = (run.first(), self.rate);
+        let (first, rate) = (run.first(), line.rate);
         (0..run.count).map(move |index| match &given {
             Some(times) => times.of(first.saturating_add(index)) + delay,
             None => now + rate.time_of(index.into()),

@@ -99,6 +99,8 @@ pub enum Request {
         /// `NODE`, `NODE/SERVICE` or the name of a link.
         target: String,
     },
+    /// Values of links, or a change of them. The answer is a table of the directions of these links.
+    Link(LinkRequest),
     /// Plugs a station into another bridging host. Both are kernel hosts.
     Move {
         /// Name of the station.
@@ -167,6 +169,32 @@ pub enum Request {
     Events {
         /// True to continue until the client closes the connection.
         follow: bool,
+    },
+}
+
+/// Requests about links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum LinkRequest {
+    /// Values and states now.
+    Show {
+        /// Link names; empty for all.
+        links: Vec<String>,
+    },
+    /// New values.
+    Set {
+        /// Link name.
+        link: String,
+        /// The values, with the names and the notation of a lab file: `loss=1%`, `rate.up=512kbps`.
+        values: Vec<String>,
+        /// How long the link is down before it has them, in the notation of a lab file.
+        #[serde(default)]
+        retrain: Option<String>,
+    },
+    /// The values of the lab file.
+    Reset {
+        /// Link name.
+        link: String,
     },
 }
 

@@ -22,6 +22,7 @@ pub mod helper;
 mod keepers;
 mod kernel;
 mod ladder;
+mod links;
 pub mod mount;
 pub mod names;
 pub mod namespace;

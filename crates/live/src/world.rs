@@ -44,11 +44,11 @@ mod waits;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
 use aerostat_lab::circuits::LinkCounters;
-use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
+use aerostat_lab::model::{FaultKind, Lab, LineParams, LinkId, NodeId};
 use aerostat_lab::occupancy::Sampler;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{
-    Driver, LabEvent, LabNode, LineId, LinkConfig, LinkEnd, Operation, Plant,
+    Blocks, Driver, LabEvent, LabNode, LineId, LinkConfig, LinkEnd, Operation, Plant,
 };
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason, Sdus};
@@ -136,7 +136,8 @@ impl World {
         for (id, link) in lab.links.iter().enumerate() {
             let lines = LineId::both(LinkId(id)).map(|line| {
                 let random = derived_seed(lab.seed, &link.name, "loss") ^ u64::from(line.0);
-                RunLine::new(link, random)
+                let blocks = Blocks::seed(lab.seed, &link.name, line.side());
+                RunLine::new(&link.lines[line.side()].errors, blocks, random)
             });
             plant.connect(&link.name, link.ends, LinkConfig::of(link), lines);
         }
@@ -418,6 +419,36 @@ impl World {
     pub fn fault(&mut self, builder: &Builder<'_>, what: FaultKind, now: Instant) {
         self.plant.advance_to(now);
         Operation::fault(self, builder, what);
+        if let FaultKind::Change(link, _) | FaultKind::Reset(link) | FaultKind::Trained(link, _) =
+            what
+        {
+            let lines = self.lines_of(link);
+            self.captures.change_link(link, lines);
+        }
+    }
+
+    /// The directions of a link now, by the end at which they start.
+    #[must_use]
+    pub fn lines_of(&self, link: LinkId) -> [LineParams; 2] {
+        let given = self.lab.link(link).lines;
+        let now = self.plant.link_now(link).map(|line| line.config);
+        [0, 1].map(|side| LineParams {
+            rate: now[side].rate.unwrap_or(given[side].rate),
+            delay: now[side].delay,
+            errors: now[side].errors,
+        })
+    }
+
+    /// True if a link carries cells.
+    #[must_use]
+    pub fn carries(&self, link: LinkId) -> bool {
+        self.plant.line(LineId::of(link, 0)).up
+    }
+
+    /// True while a link trains.
+    #[must_use]
+    pub fn is_training(&self, link: LinkId) -> bool {
+        self.plant.is_training(link)
     }
 
     /// True if a fault has cut this link.

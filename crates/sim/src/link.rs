@@ -1,11 +1,13 @@
 //! One direction of a link: propagation delay, lost cells, inverted bits, header error control.
 //!
-//! Loss removes a cell as a whole. Bit errors affect header and payload alike: the 53 octets are made, and bits are
-//! inverted. The receiver's header error control corrects, discards or is deceived. The rest travels on as a cell with
-//! its own octets, which AAL5 checks. Idle cells in between have no errors.
+//! Loss removes a cell as a whole, and so does the loss of a block ([`Blocks`]). Bit errors affect header and payload
+//! alike: the 53 octets are made, and bits are inverted. The receiver's header error control corrects, discards or is
+//! deceived. The rest travels on as a cell with its own octets, which AAL5 checks. Idle cells in between have no
+//! errors.
 
 use aerostat_lab::circuits::LinkCounters;
-use aerostat_lab::plant::{Crossed, LinkConfig, Medium};
+use aerostat_lab::model::Errors;
+use aerostat_lab::plant::{Blocks, Crossed, Medium};
 use aerostat_node::atm::{CellRun, Content, Received, RunReassembler};
 use aerostat_node::ip::books::Cause;
 use aerostat_proto::Instant;
@@ -19,7 +21,8 @@ use std::collections::BTreeMap;
 /// One direction of a link in virtual time.
 #[derive(Debug)]
 pub struct CellLine {
-    pub(crate) impairment: Option<Impairment>,
+    impairment: Option<Impairment>,
+    random: Random,
     /// True if the sender is an end system, where transfer delays start.
     pub(crate) first: bool,
     /// Taps at the sending end and at the receiving end.
@@ -32,9 +35,10 @@ pub struct CellLine {
 type Tap = BTreeMap<Vc, RunReassembler>;
 
 impl CellLine {
-    pub(crate) fn new(config: &LinkConfig, form: HeaderForm, rng: Pcg32, first: bool) -> Self {
+    pub(crate) fn new(errors: &Errors, random: Random, first: bool) -> Self {
         Self {
-            impairment: Impairment::new(config, form, rng),
+            impairment: Impairment::new(errors, &random),
+            random,
             first,
             taps: [None, None],
             cells: false,
@@ -55,6 +59,13 @@ impl CellLine {
 }
 
 impl Medium for CellLine {
+    fn change(&mut self, errors: &Errors) {
+        if let Some(before) = self.impairment.take() {
+            self.random.rng = before.rng;
+        }
+        self.impairment = Impairment::new(errors, &self.random);
+    }
+
     fn cross(
         &mut self,
         run: CellRun,
@@ -81,10 +92,22 @@ impl Medium for CellLine {
     }
 }
 
+/// Sources of the random errors of one direction. They go on when errors begin, change or end.
+#[derive(Clone, Debug)]
+pub(crate) struct Random {
+    /// Of cells and bits.
+    pub(crate) rng: Pcg32,
+    /// Of blocks: [`Blocks::seed`].
+    pub(crate) blocks: u64,
+    /// Form of the headers.
+    pub(crate) form: HeaderForm,
+}
+
 /// Random errors of one direction.
 #[derive(Debug)]
-pub(crate) struct Impairment {
+struct Impairment {
     rng: Pcg32,
+    blocks: Option<Blocks>,
     loss: f64,
     /// Probability that `n` bits in a row are correct, by `n`.
     clean: Vec<f64>,
@@ -95,20 +118,21 @@ pub(crate) struct Impairment {
 
 impl Impairment {
     /// `None` if the link has no errors.
-    pub(crate) fn new(config: &LinkConfig, form: HeaderForm, rng: Pcg32) -> Option<Self> {
-        if config.loss <= 0.0 && config.bit_errors <= 0.0 {
+    fn new(errors: &Errors, random: &Random) -> Option<Self> {
+        if !errors.any() {
             return None;
         }
-        let right = 1.0 - config.bit_errors.clamp(0.0, 1.0);
+        let right = 1.0 - errors.bits.clamp(0.0, 1.0);
         let mut clean = vec![1.0];
         for bits in 0..CELL_BITS as usize {
             clean.push(clean[bits] * right);
         }
         Some(Self {
-            rng,
-            loss: config.loss,
+            rng: random.rng.clone(),
+            blocks: Blocks::new(errors, random.blocks),
+            loss: errors.loss,
             clean,
-            form,
+            form: random.form,
             hec: HecReceiver::default(),
             last_finish: Instant::ZERO,
         })
@@ -132,7 +156,7 @@ impl Impairment {
     }
 
     /// One cell crosses the link between `start` and `finish`.
-    pub(crate) fn cross(
+    fn cross(
         &mut self,
         run: CellRun,
         start: Instant,
@@ -143,6 +167,13 @@ impl Impairment {
             self.hec.receive_idle();
         }
         self.last_finish = finish;
+        if let Some(blocks) = &self.blocks
+            && blocks.loses(start)
+        {
+            counters.lost += 1;
+            counters.in_blocks += 1;
+            return Crossed::Lost(run, Cause::BlockLost);
+        }
         if self.loss > 0.0 && self.uniform() < self.loss {
             counters.lost += 1;
             return Crossed::Lost(run, Cause::CellLost);
@@ -204,15 +235,19 @@ fn damaged_run(run: CellRun, cell: &Cell) -> Crossed {
 mod tests {
     use super::*;
     use aerostat_node::atm::Pdu;
-    use aerostat_proto::Duration;
 
     fn impairment(loss: f64, bit_errors: f64) -> Impairment {
-        let config = LinkConfig {
+        let errors = Errors {
             loss,
-            bit_errors,
-            ..LinkConfig::new(Duration::ZERO)
+            bits: bit_errors,
+            ..Errors::NONE
         };
-        Impairment::new(&config, HeaderForm::Uni, Pcg32::new(1, 2)).unwrap()
+        let random = Random {
+            rng: Pcg32::new(1, 2),
+            blocks: 3,
+            form: HeaderForm::Uni,
+        };
+        Impairment::new(&errors, &random).unwrap()
     }
 
     /// The cell that arrives.

@@ -4,6 +4,7 @@ mod labs;
 mod trains;
 
 use crate::*;
+use aerostat_lab::model::Errors;
 use aerostat_node::atm::fabric::Switched;
 use aerostat_node::atm::{
     CellCounters, CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicConfig, NicEvent,
@@ -194,6 +195,16 @@ fn end(node: NodeId, port: u16) -> LinkEnd {
 }
 
 /// Hosts a and b on one switch; VC 100 of a is VC 200 of b, in both directions.
+/// A link with random errors of cells and bits.
+fn errors(loss: f64, bits: f64) -> LinkConfig {
+    let errors = Errors {
+        loss,
+        bits,
+        ..Errors::NONE
+    };
+    LinkConfig::with_errors(DELAY, errors)
+}
+
 fn pair(seed: u64, rate: CellRate, link: LinkConfig) -> (World<Script>, Script, Script, Script) {
     let mut world = World::new(seed);
     assert_eq!(world.add_host("a"), A);
@@ -289,10 +300,7 @@ fn a_saturated_link_carries_what_the_arithmetic_says() {
 
 #[test]
 fn a_lost_cell_costs_a_pdu_and_is_counted() {
-    let link = LinkConfig {
-        loss: 0.01,
-        ..LinkConfig::new(DELAY)
-    };
+    let link = errors(0.01, 0.0);
     let (mut world, mut a, b, switch) = pair(3, CellRate::OC3, link);
     a.plan = sends(2000, Duration::from_micros(200), 100, 1500);
     start(&mut world, a, b, switch);
@@ -313,10 +321,7 @@ fn a_lost_cell_costs_a_pdu_and_is_counted() {
 
 #[test]
 fn bit_errors_never_change_an_sdu() {
-    let link = LinkConfig {
-        bit_errors: 2e-6,
-        ..LinkConfig::new(DELAY)
-    };
+    let link = errors(0.0, 2e-6);
     let (mut world, mut a, b, switch) = pair(5, CellRate::OC3, link);
     a.plan = sends(2000, Duration::from_micros(200), 100, 1500);
     start(&mut world, a, b, switch);
@@ -406,11 +411,7 @@ impl Observer<(Vc, usize)> for Log {
 type Told = (Instant, NodeId, (Vc, usize));
 
 fn recorded_run(seed: u64) -> (Vec<Told>, Vec<u8>) {
-    let link = LinkConfig {
-        loss: 0.001,
-        bit_errors: 1e-6,
-        ..LinkConfig::new(DELAY)
-    };
+    let link = errors(0.001, 1e-6);
     let (mut world, mut a, mut b, switch) = pair(seed, CellRate::DS3, link);
     a.plan = sends(300, Duration::from_micros(500), 100, 1500);
     b.plan = sends(300, Duration::from_micros(700), 200, 700);
@@ -556,11 +557,7 @@ fn busy_world(
     let hosts: Vec<NodeId> = (0..4).map(|i| world.add_host(&format!("h{i}"))).collect();
     let switches = [world.add_switch("s0", 3), world.add_switch("s1", 3)];
     let clean = LinkConfig::new(Duration::from_nanos(700));
-    let trunk = LinkConfig {
-        loss,
-        bit_errors: loss / 100.0,
-        ..LinkConfig::new(DELAY)
-    };
+    let trunk = errors(loss, loss / 100.0);
     let mut links = vec![world.connect("trunk", [end(switches[0], 0), end(switches[1], 0)], trunk)];
     for (i, host) in hosts.iter().enumerate() {
         let far = end(switches[i / 2], 1 + i as u16 % 2);

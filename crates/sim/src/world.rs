@@ -16,11 +16,13 @@
 //!
 //! There is no other influence, so a world is a function of its construction, its seed and the calls on it.
 
-use crate::link::CellLine;
+use crate::link::{CellLine, Random};
 use crate::observer::{Observer, Packet, PassedCell};
 use aerostat_lab::circuits::LinkCounters;
-use aerostat_lab::model::Lab;
-use aerostat_lab::plant::{Driver, LineId, LinkConfig, LinkEnd, LinkId, Node, NodeId, Plant};
+use aerostat_lab::model::{Lab, LineChange};
+use aerostat_lab::plant::{
+    Blocks, Change as _, Driver, LineId, LinkConfig, LinkEnd, LinkId, Node, NodeId, Plant,
+};
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu, Pdu};
 use aerostat_node::ip::books::Place;
 use aerostat_node::random;
@@ -88,7 +90,7 @@ impl<N: Node> World<N> {
     /// # Panics
     /// If a port does not exist or has a link already: the world was built incorrectly.
     pub fn connect(&mut self, name: &str, ends: [LinkEnd; 2], config: LinkConfig) -> LinkId {
-        let lines = self.lines(name, ends, &config, self.seed);
+        let lines = self.lines(name, ends, &config);
         self.plant.connect(name, ends, config, lines)
     }
 
@@ -103,21 +105,19 @@ impl<N: Node> World<N> {
     }
 
     /// Both directions of a link. UNI cells are where an end system is, NNI cells between switches.
-    fn lines(
-        &self,
-        name: &str,
-        ends: [LinkEnd; 2],
-        config: &LinkConfig,
-        seed: u64,
-    ) -> [CellLine; 2] {
+    fn lines(&self, name: &str, ends: [LinkEnd; 2], config: &LinkConfig) -> [CellLine; 2] {
         let switches = ends.map(|end| self.plant.is_switch(end.node));
         let form = match switches {
             [true, true] => HeaderForm::Nni,
             _ => HeaderForm::Uni,
         };
         [("forth", 0), ("back", 1)].map(|(way, side)| {
-            let rng = random::stream(seed, name, way);
-            CellLine::new(config, form, rng, !switches[side])
+            let random = Random {
+                rng: random::stream(self.seed, name, way),
+                blocks: Blocks::seed(self.seed, name, side),
+                form,
+            };
+            CellLine::new(&config.lines[side].errors, random, !switches[side])
         })
     }
 
@@ -283,25 +283,24 @@ impl<N: Node> World<N> {
         self.observed(observer).set_cut(link, cut);
     }
 
-    /// Changes the random errors of a link.
-    pub fn set_errors(
+    /// Gives the directions of a link new values, by the end at which they start.
+    pub fn change_link(
         &mut self,
         link: LinkId,
-        loss: f64,
-        bit_errors: f64,
+        changes: &[LineChange; 2],
         observer: &mut impl Observer<N::Event>,
     ) {
-        self.observed(observer).advance_all();
-        let config = self.plant.config_mut(link);
-        (config.loss, config.bit_errors) = (loss, bit_errors);
-        let config = *config;
-        let seed = self.seed ^ self.now().as_nanos();
-        let name = self.plant.link_name(link);
-        let fresh = self.lines(name, self.plant.ends(link), &config, seed);
-        for (line, fresh) in LineId::both(link).into_iter().zip(fresh) {
-            self.plant.medium_mut(line).impairment = fresh.impairment;
-        }
-        self.observed(observer).choose_trains();
+        self.observed(observer).change_link(link, changes);
+    }
+
+    /// Makes a link train, which is down meanwhile, or ends this.
+    pub fn set_training(
+        &mut self,
+        link: LinkId,
+        training: bool,
+        observer: &mut impl Observer<N::Event>,
+    ) {
+        self.observed(observer).set_training(link, training);
     }
 }
 

@@ -374,6 +374,102 @@ pub(crate) struct LinkTarget {
     pub(crate) which: RunningLab,
 }
 
+/// Show the links of a running lab, and change them
+#[derive(Debug, Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+Values have the names and the notation of a link of a lab file: rate, delay,
+loss, bit_errors, block_errors and block. Each is for both directions, or with
+.up or .down for one: up is from a host to its switch; on other links it is to
+the node that is named first. Faults of a lab file do the same at given times.
+
+Exit codes: 0 done, 1 no such link or value, 2 wrong usage, 4 no such lab is
+running.
+
+Examples:
+  aerostat link show
+  aerostat link set s1-s2 loss=1% delay=5ms rate=10Mbps
+  aerostat link retrain c1-dslam 3s rate.up=512kbps rate.down=4Mbps
+  aerostat link reset c1-dslam"
+)]
+pub(crate) struct LinkArgs {
+    #[command(subcommand)]
+    pub(crate) command: LinkCommand,
+}
+
+/// Requests about links.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LinkCommand {
+    /// Show values and states: of some links, or of all
+    #[command(after_help = "Examples:\n  aerostat link show\n  aerostat link show s1-s2 -o json")]
+    Show(LinkShow),
+    /// Give a link new values
+    #[command(
+        after_help = "Examples:\n  aerostat link set s1-s2 loss=1% delay=5ms\n  aerostat link set c1-dslam rate.up=512kbps"
+    )]
+    Set(LinkSet),
+    /// Let a link train: it is down for some time, and then has new values
+    #[command(after_help = "Examples:\n  aerostat link retrain c1-dslam 3s rate.down=4Mbps")]
+    Retrain(LinkRetrain),
+    /// Give a link the values of the lab file again
+    #[command(after_help = "Examples:\n  aerostat link reset s1-s2")]
+    Reset(LinkReset),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkShow {
+    /// Names of links (see 'aerostat graph'); without one, all
+    #[arg(value_name = "LINK", add = names::links())]
+    pub(crate) links: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkSet {
+    /// Name of the link (see 'aerostat graph')
+    #[arg(add = names::links())]
+    pub(crate) link: String,
+    /// New values, such as loss=1% or rate.up=512kbps
+    #[arg(value_name = "VALUE", required = true)]
+    pub(crate) values: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkRetrain {
+    /// Name of the link (see 'aerostat graph')
+    #[arg(add = names::links())]
+    pub(crate) link: String,
+    /// How long it is down, such as 3s
+    pub(crate) duration: String,
+    /// Values that it has afterwards, such as rate.down=4Mbps
+    #[arg(value_name = "VALUE")]
+    pub(crate) values: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkReset {
+    /// Name of the link (see 'aerostat graph')
+    #[arg(add = names::links())]
+    pub(crate) link: String,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
 /// Plug a station into another bridging host of a running lab
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -236,7 +236,8 @@ class Drawing {
       // The sampled interval lies in front of the cut.
       const cut = this.cut.has(cable.line.name);
       const rates = (cut ? null : this.model.counters(`links/${cable.line.name}`)?.rates) ?? [0, 0];
-      const share = Math.max(rates[0] ?? 0, rates[1] ?? 0) / (cable.line.rate || 1);
+      const most = cable.line.rates ?? [cable.line.rate, cable.line.rate];
+      const share = Math.max((rates[0] ?? 0) / (most[0] || 1), (rates[1] ?? 0) / (most[1] || 1));
       cable.share = share;
       if (cable.rate) setText(cable.rate, cut ? "cut" : this.carried(cable.line, rates));
     }

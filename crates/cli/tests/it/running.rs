@@ -136,9 +136,10 @@ fn reply(request: &Request) -> Reply {
         | Request::Exec { node } => {
             Reply::Answer(Answer::error(format!("{node} is no kernel host"), ""))
         }
-        Request::Hosts | Request::ProgramStart { .. } | Request::ProgramReport { .. } => {
-            Reply::Answer(Answer::error("not here", ""))
-        }
+        Request::Hosts
+        | Request::Link(_)
+        | Request::ProgramStart { .. }
+        | Request::ProgramReport { .. } => Reply::Answer(Answer::error("not here", "")),
         Request::Move { .. } => Reply::Answer(Answer::Ok(json!({ "plugged_ms": 7 }))),
         Request::Status | Request::Stop | Request::Fault { .. } => {
             Reply::Answer(Answer::Ok(json!({ "ready": true })))

@@ -57,7 +57,7 @@ fn what_breaks_is_mended() {
         (["crash", "w/mpc"], "w has no service 'mpc'", "a whole"),
         (["restart", "w/mpc"], "w has no service 'mpc'", "a whole"),
         (["restart", "s1/les"], "s1 has no service 'les'", "a whole"),
-        (["link-up", "x"], "there is no link 'x'", "links: s1-s2"),
+        (["link-up", "x"], "there is no link 'x'", "known: s1-s2"),
     ] {
         let ran = lab.run(&[&["fault"], &args[..]].concat());
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{args:?}");

@@ -24,6 +24,7 @@ mod host;
 mod joined;
 mod kernel_tcp;
 mod lane_programs;
+mod links;
 mod linux_atm;
 mod live;
 mod local_calls;

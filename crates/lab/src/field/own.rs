@@ -1,7 +1,7 @@
 //! Keys with a default or a range of their own, and values without their notation.
 
-use super::At;
-use crate::diag::Span;
+use super::{At, FromText};
+use crate::diag::{Diagnostics, Span};
 use crate::parameter::Keys;
 use core::fmt::Display;
 use core::ops::RangeInclusive;
@@ -94,6 +94,27 @@ impl Own {
     pub(super) fn range_text(&self) -> Option<String> {
         let [least, most] = self.range.as_ref()?;
         Some(format!("{least} to {most}"))
+    }
+    /// True if a value is in the range; otherwise it is a mistake.
+    pub(crate) fn check<T: FromText + PartialOrd>(
+        &self,
+        value: &T,
+        at: Span,
+        d: &mut Diagnostics,
+    ) -> bool {
+        let mut ends = self
+            .range
+            .iter()
+            .flatten()
+            .flat_map(|end| T::from_text(end));
+        let (least, most) = (ends.next(), ends.next());
+        let value = Some(value);
+        let fits = least.as_ref() <= value && value <= most.as_ref();
+        if !fits {
+            let range = self.range_text().unwrap_or_default();
+            d.error(at, format!("{} is {range}", self.name));
+        }
+        fits
     }
     /// Row of the page of lab files: name, meaning, range and default; `text` is the description in the schema. `None`
     /// for a key without default and range.

@@ -1,8 +1,9 @@
 //! Links of a lab file: between switches, and out of the lab.
 
-use super::{LinkOptions, OutsideOptions};
+use super::leaves::{LinkRate, Name, PoliceText, Probability, Time};
+use super::{FramesFile, OutsideOptions, PathId, QueuesFile, TunnelFile};
 use crate::diag::Diagnostics;
-use crate::field::{At, FromTree};
+use crate::field::{At, FromTree, Table, Ways, section};
 use crate::tree::{Tree, Value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -14,6 +15,39 @@ pub(crate) enum LinkFile {
     Trunk(Box<TrunkFile>),
     /// `[node, { atmtcp: ... }]`, or another way out.
     Outside(Box<OutsideFile>),
+}
+
+section! {
+    /// How a link behaves. The first six keys take one value for both directions, or { up: ..., down: ... }: up is from
+    /// an end system to its switch; between two switches, or two end systems, to the one that is named first.
+    LinkOptions {
+        /// Unique name; default: the two nodes joined by '-'. Only between switches.
+        name: Option<At<Name>>;
+        /// Rate.
+        rate: Ways<LinkRate> = "oc3";
+        /// It is an Ethernet whose frames carry cells, instead of `rate`.
+        ethernet: Option<FramesFile>;
+        /// Propagation delay, with that of an interleaver. A kilometre of fibre takes 5us.
+        delay: Ways<Time> = "5us";
+        /// Probability that a cell is lost.
+        loss: Ways<Probability> = 0;
+        /// Probability that a bit is inverted.
+        bit_errors: Ways<Probability> = 0;
+        /// Probability that a block is lost, with all cells that begin in it, as where a burst of noise hits an
+        /// interleaved DSL line.
+        block_errors: Ways<Probability> = 0;
+        /// Length of a block.
+        block: Ways<Time> = "16ms", super::BLOCK;
+        /// Its switches hold cells that come in here to their contracts: true, all or false; default: as the switch
+        /// says for end systems, and false between switches.
+        police: Option<At<PoliceText>>;
+        /// Tolerance of policers for contracts without one of their own; default 250us.
+        cdvt: Option<At<Time>>;
+        /// Queues of its switches in front of it; default: as these say.
+        queues: Option<QueuesFile>;
+        /// Shaped paths by VPI, for permanent connections.
+        tunnels: Option<Table<PathId, TunnelFile>>;
+    }
 }
 
 /// A link between two switches, or between two end systems.

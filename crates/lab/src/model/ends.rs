@@ -1,9 +1,17 @@
 //! The end of a run.
 
-use super::{Lab, traffic};
+use super::{Lab, LinkEnd, NodeId, traffic};
+use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
 
 impl Lab {
+    /// The rate at which an end system sends into its link; `None` for a switch.
+    #[must_use]
+    pub fn own_rate(&self, node: NodeId) -> Option<CellRate> {
+        let link = self.link(self.node(node).attachment()?.link);
+        Some(link.rate_from(LinkEnd { node, port: 0 }))
+    }
+
     /// When a run ends: `until`, or two seconds after the last limited flow and the last fault; 30 s if there is
     /// neither.
     ///
@@ -21,10 +29,10 @@ impl Lab {
             None => PATIENCE,
         });
         let faults = self.faults.iter().map(|fault| fault.at);
-        let calls = self.hosts().flat_map(|(_, _, host)| {
-            let rate = self.link(host.attachment.link).rate;
+        let calls = self.hosts().flat_map(|(id, _, host)| {
+            let rate = self.own_rate(id);
             let programs = host.sockets.iter();
-            programs.filter_map(move |program| traffic::call_end(program, rate))
+            programs.filter_map(move |program| traffic::call_end(program, rate?))
         });
         let others = faults.chain(calls).map(|last| last + GRACE);
         let last = || flows.chain(others).max();

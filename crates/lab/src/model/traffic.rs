@@ -1,6 +1,6 @@
 //! Events in a lab: flows and faults.
 
-use super::{Arrivals, ElanId, LinkId, Load, NodeId, NodeKind};
+use super::{Arrivals, ElanId, LineChange, LinkId, Load, NodeId, NodeKind};
 use aerostat_node::atm::CellRate;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
@@ -166,7 +166,7 @@ impl GivenRate {
 }
 
 /// A fault, or its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// Time.
     pub at: Duration,
@@ -175,7 +175,7 @@ pub struct Fault {
 }
 
 /// Kinds of faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FaultKind {
     /// The node, or one of its services, stops and loses its state.
     Crash(NodeId, Option<Service>),
@@ -185,6 +185,14 @@ pub enum FaultKind {
     LinkDown(LinkId),
     /// The link works again.
     LinkUp(LinkId),
+    /// Directions of the link have new values, by the end at which they start.
+    Change(LinkId, [LineChange; 2]),
+    /// The link has the values of the lab file again.
+    Reset(LinkId),
+    /// The link trains anew, and is down for this time.
+    Retrain(LinkId, Duration),
+    /// The link is ready, with new values of its directions.
+    Trained(LinkId, [LineChange; 2]),
 }
 
 /// A part of a node that can fail alone.

@@ -102,7 +102,12 @@ impl<N: Node, M> Plant<N, M> {
         let on = self.line(line);
         let ends = [on.to.node, on.from.node];
         let dead = ends.into_iter().find(|node| self.node(*node).is_none());
-        dead.map_or(line.place(Cause::Cut), off)
+        let link = &self.links[line.link().0];
+        let cause = match link.training && !link.cut {
+            true => Cause::Retrain,
+            false => Cause::Cut,
+        };
+        dead.map_or(line.place(cause), off)
     }
 
     /// The place of a loss at the port in front of a line. Cells of a queue that is emptied because its link is down

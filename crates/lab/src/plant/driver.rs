@@ -245,8 +245,10 @@ pub trait Driver: Sized {
         let mut rest = Some(run);
         while let Some(run) = self.next_part(line, &mut rest) {
             if let Some(run) = self.cross(line, run, (start, finish), at) {
-                let on = &mut self.plant_mut().lines[line.0 as usize];
-                on.on_the_way.push_back((arrives_from + on.delay, run));
+                let plant = self.plant_mut();
+                let on = &mut plant.lines[line.0 as usize];
+                let at = plant.trains.in_order(line.0, arrives_from + on.delay);
+                on.on_the_way.push_back((at, run));
             }
         }
     }
@@ -373,6 +375,7 @@ pub trait Driver: Sized {
             (slot.since, slot.off) = (plant.now, None);
             plant.keep_books_at(node);
             plant.frame_at(node);
+            plant.rates_at(node);
             started.push(node);
         }
         if !Self::IN_TURNS {
@@ -420,9 +423,13 @@ pub trait Driver: Sized {
     /// Cuts or restores a link.
     fn set_cut(&mut self, link: LinkId, cut: bool) {
         self.advance_all();
-        let plant = self.plant_mut();
-        plant.links[link.0].cut = cut;
-        if let Some(changed) = &mut plant.changed {
+        self.plant_mut().links[link.0].cut = cut;
+        self.link_may_be_up(link);
+    }
+
+    /// A link was cut or mended, or has trained: it may have gone down or come up. All ports must be up to date.
+    fn link_may_be_up(&mut self, link: LinkId) {
+        if let Some(changed) = &mut self.plant_mut().changed {
             changed.links.insert(link);
         }
         let changed = self.refresh_links();

@@ -20,6 +20,11 @@ impl Faults {
         let at = now.since(Instant::ZERO);
         self.0.push_front(Fault { at, what });
     }
+    /// Adds a fault behind those that come before it, or at the same time.
+    pub fn add(&mut self, fault: Fault) {
+        let place = self.0.partition_point(|other| other.at <= fault.at);
+        self.0.insert(place, fault);
+    }
     /// Time of the next fault.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {

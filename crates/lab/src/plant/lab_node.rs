@@ -4,7 +4,9 @@ use super::node::{Node, NodeOutput};
 use crate::build::Builder;
 use crate::model::{Host, NodeId, NodeKind, Router};
 use crate::routing::Routing;
-use aerostat_node::atm::{CellRun, DataUnit, DroppedPdu, OutputPort, Pdu, PortVc, Through};
+use aerostat_node::atm::{
+    CellRate, CellRun, DataUnit, DroppedPdu, OutputPort, Pdu, PortVc, Through,
+};
 use aerostat_node::host::sockets::SocketLayer;
 use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
 use aerostat_node::inspect::{StateKind, Table};
@@ -73,7 +75,7 @@ impl LabNode {
             }
             NodeKind::Outside(_) => Some(Self::Outside(Box::default())),
             _ => {
-                let rate = lab.link(node.attachment()?.link).rate;
+                let rate = lab.own_rate(id)?;
                 let host = builder.host(id, life)?;
                 let mut station = Station::new(host, rate);
                 if let Some(intake) = builder.intake(id) {
@@ -341,6 +343,16 @@ impl Node for LabNode {
             }
             Self::Switch(switch) => {
                 let Ok(()) = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
+            }
+            Self::Outside(_) => {}
+        }
+    }
+
+    fn rates(&mut self, port: u16, rates: [CellRate; 2], now: Instant) {
+        match self {
+            Self::Station(node) => node.station.nic_mut().output_mut().set_rate(rates[0]),
+            Self::Switch(switch) => {
+                let Ok(()) = switch.handle_input(switch::Input::Rates(PortNo(port), rates), now);
             }
             Self::Outside(_) => {}
         }

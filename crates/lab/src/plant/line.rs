@@ -1,8 +1,8 @@
 //! A line, which is one direction of a link, and what it does to a run of cells.
 
 use crate::circuits::LinkCounters;
-use crate::model::{Link, LinkEnd, LinkId};
-use aerostat_node::atm::{CellRun, Framing, Key};
+use crate::model::{Errors, LineChange, LineParams, Link, LinkEnd, LinkId};
+use aerostat_node::atm::{CellRate, CellRun, Framing, Key};
 use aerostat_node::ip::books::Cause;
 use aerostat_proto::{Duration, Instant};
 use std::collections::VecDeque;
@@ -34,37 +34,90 @@ impl LineId {
     }
 }
 
-/// Properties of a link, the same in both directions. Its rate is that of the output ports at its ends.
+/// Properties of one direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LineConfig {
+    /// The rate at which the port in front of it sends; `None` if only the port knows.
+    pub rate: Option<CellRate>,
+    /// Time from the end of a cell at the sender to its end at the receiver.
+    pub delay: Duration,
+    /// Random errors.
+    pub errors: Errors,
+}
+
+impl LineConfig {
+    /// The line with new values.
+    #[must_use]
+    pub fn with(self, change: &LineChange) -> Self {
+        let (
+            Self {
+                rate,
+                delay,
+                errors,
+            },
+            new,
+        ) = (self, change);
+        Self {
+            rate: new.rate.or(rate),
+            delay: new.delay.unwrap_or(delay),
+            errors: Errors {
+                loss: new.loss.unwrap_or(errors.loss),
+                bits: new.bits.unwrap_or(errors.bits),
+                blocks: new.blocks.unwrap_or(errors.blocks),
+                block: new.block.unwrap_or(errors.block),
+            },
+        }
+    }
+}
+
+impl From<LineParams> for LineConfig {
+    fn from(line: LineParams) -> Self {
+        let LineParams {
+            rate,
+            delay,
+            errors,
+        } = line;
+        Self {
+            rate: Some(rate),
+            delay,
+            errors,
+        }
+    }
+}
+
+/// Properties of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Probability that a cell is lost, 0..=1.
-    pub loss: f64,
-    /// Probability that a bit is inverted, 0..=1.
-    pub bit_errors: f64,
+    /// Its directions, by the end at which they start.
+    pub lines: [LineConfig; 2],
     /// The frames in which it carries cells; `None` if it carries them one by one.
     pub framing: Option<Framing>,
 }
 
 impl LinkConfig {
-    /// A link without errors.
+    /// A link without errors. Its rate is that of the output ports at its ends.
     #[must_use]
     pub const fn new(delay: Duration) -> Self {
-        Self {
+        Self::with_errors(delay, Errors::NONE)
+    }
+    /// The same with errors, in both directions alike.
+    #[must_use]
+    pub const fn with_errors(delay: Duration, errors: Errors) -> Self {
+        let line = LineConfig {
+            rate: None,
             delay,
-            loss: 0.0,
-            bit_errors: 0.0,
+            errors,
+        };
+        Self {
+            lines: [line; 2],
             framing: None,
         }
     }
     /// The properties of a lab's link.
     #[must_use]
-    pub const fn of(link: &Link) -> Self {
+    pub fn of(link: &Link) -> Self {
         Self {
-            delay: link.delay,
-            loss: link.loss,
-            bit_errors: link.bit_errors,
+            lines: link.lines.map(LineConfig::from),
             framing: link.framing,
         }
     }
@@ -95,6 +148,9 @@ pub trait Medium {
 
     /// The line went down or came up. All cells on it are lost.
     fn interrupt(&mut self) {}
+
+    /// The random errors of the line are others from now on.
+    fn change(&mut self, errors: &Errors);
 }
 
 /// The effect of a line on a run of cells.
@@ -115,7 +171,7 @@ pub struct Line<M> {
     pub from: LinkEnd,
     /// The receiving end.
     pub to: LinkEnd,
-    /// Propagation delay.
+    /// Time from the end of a cell at the sender to its end at the receiver.
     pub delay: Duration,
     /// True if it carries cells, false if it loses all of them.
     pub up: bool,
@@ -131,6 +187,8 @@ pub struct Line<M> {
     pub(super) on_the_way: VecDeque<(Instant, CellRun)>,
     /// How far the port in front of it is brought up to date.
     pub(super) settled: Key,
+    /// Its use before its rate last changed: cells sent until then, and how long they took.
+    pub(super) before: (u64, Duration),
 }
 
 impl<M> Line<M> {
@@ -146,6 +204,7 @@ impl<M> Line<M> {
             source,
             on_the_way: VecDeque::new(),
             settled: (0, 0),
+            before: (0, Duration::ZERO),
         }
     }
 }

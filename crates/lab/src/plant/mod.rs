@@ -8,6 +8,7 @@
 //! | nodes, links and their state | this module, [`schedule`] |
 //! | a node in the view of its links | [`node`]; the nodes of a lab: [`lab_node`] |
 //! | the events, power, and cut links | [`driver`] |
+//! | links that change or train; blocks that are lost | `changes`, `blocks` |
 //! | cells that need no event of their own | [`trains`] |
 //! | losses, and packets that wait somewhere | `books` |
 //! | faults, programs and restarts of a lab | [`operation`], [`faults`] |
@@ -39,7 +40,9 @@
 //! Everything that crosses a line passes [`Driver::event_of_line`] under both drivers. Only cells from outside the lab
 //! pass [`Driver::enter`] instead, because their line ends at the peer's end of the link.
 
+mod blocks;
 mod books;
+mod changes;
 pub mod driver;
 pub mod faults;
 pub mod lab_node;
@@ -51,9 +54,11 @@ pub mod schedule;
 pub mod trains;
 
 pub use crate::model::{LinkEnd, LinkId, NodeId};
+pub use blocks::Blocks;
+pub use changes::{Change, LineNow};
 pub use driver::Driver;
 pub use lab_node::{LabEvent, LabNode};
-pub use line::{Crossed, Line, LineId, LinkConfig, Medium};
+pub use line::{Crossed, Line, LineConfig, LineId, LinkConfig, Medium};
 pub use node::{Node, NodeOutput};
 pub use operation::Operation;
 
@@ -106,6 +111,10 @@ struct Link {
     name: String,
     config: LinkConfig,
     cut: bool,
+    /// True while its ends train.
+    training: bool,
+    /// True once a rate has changed: a node that starts has to learn it.
+    other_rate: bool,
 }
 
 /// Nodes and links with their state. `M` is the [`Medium`] of each line.
@@ -226,14 +235,17 @@ impl<N: Node, M> Plant<N, M> {
             *port = Some(id);
             let source = self.add_source(Source::Line(id));
             let [first, ends] = [from, to].map(|end| !self.slots[end.node.0].switch);
-            (self.trains).add_line(source, config.delay, first, ends);
-            let line = Line::new([from, to], config.delay, source, medium);
+            let delay = config.lines[id.side()].delay;
+            (self.trains).add_line(source, delay, first, ends);
+            let line = Line::new([from, to], delay, source, medium);
             self.lines.push(line);
         }
         self.links.push(Link {
             name: name.into(),
             config,
             cut: false,
+            training: false,
+            other_rate: false,
         });
         link
     }
@@ -383,10 +395,6 @@ impl<N: Node, M> Plant<N, M> {
         let forth = self.line(LineId::of(link, 0));
         [forth.from, forth.to]
     }
-    /// The properties of a link.
-    pub fn config_mut(&mut self, link: LinkId) -> &mut LinkConfig {
-        &mut self.links[link.0].config
-    }
     /// True if a link is cut.
     #[must_use]
     pub fn is_cut(&self, link: LinkId) -> bool {
@@ -410,10 +418,10 @@ impl<N: Node, M> Plant<N, M> {
         }
     }
 
-    /// True if a link is not cut, and both its ends are on.
+    /// True if a link is neither cut nor trains, and both its ends are on.
     fn is_whole(&self, link: LinkId) -> bool {
         let on = |end: &LinkEnd| self.node(end.node).is_some_and(Node::is_connected);
-        !self.is_cut(link) && self.ends(link).iter().all(on)
+        !self.is_cut(link) && !self.is_training(link) && self.ends(link).iter().all(on)
     }
 
     /// Updates the event of a line in the schedule.
@@ -431,6 +439,13 @@ impl<N: Node, M> Plant<N, M> {
             let next = [next, matters].into_iter().flatten().min();
             self.schedule.set(source, next);
             return;
+        }
+        // Trains that were on the line when it began to take cells one by one.
+        if self.by_train
+            && let Some((due, _)) = self.trains.due(line.0)
+        {
+            let due = Instant::from_nanos(due);
+            next = Some(next.map_or(due, |next| next.min(due)));
         }
         if self.every_departure || next.is_none() {
             let departure = self.output(from).and_then(|output| output.next_departure());
@@ -494,5 +509,8 @@ impl<M> Network for Plant<LabNode, M> {
     }
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2] {
         self.counters(link)
+    }
+    fn link_now(&self, link: LinkId) -> [LineNow; 2] {
+        self.link_now(link)
     }
 }

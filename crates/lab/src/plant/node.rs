@@ -1,7 +1,7 @@
 //! A node in the view of its links.
 
 use crate::model::NodeId;
-use aerostat_node::atm::{CellRun, DataUnit, DroppedPdu, OutputPort, Through};
+use aerostat_node::atm::{CellRate, CellRun, DataUnit, DroppedPdu, OutputPort, Through};
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
 
@@ -51,6 +51,13 @@ pub trait Node {
     fn cells(&mut self, port: u16, run: CellRun, now: Instant);
     /// The link at `port` went down or came up.
     fn link(&mut self, port: u16, up: bool, now: Instant);
+    /// The line of `port` has other rates: towards the other end of the link, and from there.
+    fn rates(&mut self, port: u16, [rate, input]: [CellRate; 2], now: Instant) {
+        let _ = (input, now);
+        if let Some(output) = self.output_port(port) {
+            output.set_rate(rate);
+        }
+    }
     /// Handles every timer that is due.
     fn handle_timeout(&mut self, now: Instant);
     /// The next output.

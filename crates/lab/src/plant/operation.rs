@@ -3,12 +3,13 @@
 //! **Programs.** The programs of a node start after all nodes that are switched on at the same instant. A sender whose
 //! flow has no start time waits until its hosts have joined; [`Operation::start_ready`] starts it.
 
+use super::changes::Change as _;
 use super::driver::Driver;
 use super::ledger::Ledger;
 use super::{LabNode, NodeId};
 use crate::build::{Builder, programs};
 use crate::dialogues::Life;
-use crate::model::{FaultKind, Lab};
+use crate::model::{FaultKind, Lab, LineChange};
 use crate::starts;
 use aerostat_node::host::HostCommand;
 use aerostat_proto::Instant;
@@ -118,6 +119,16 @@ pub trait Operation: Driver<Node = LabNode> {
             }
             FaultKind::LinkDown(link) => self.set_cut(link, true),
             FaultKind::LinkUp(link) => self.set_cut(link, false),
+            FaultKind::Change(link, changes) => self.change_link(link, &changes),
+            FaultKind::Reset(link) => {
+                let lines = builder.lab().link(link).lines;
+                self.change_link(link, &lines.map(LineChange::from));
+            }
+            FaultKind::Retrain(link, _) => self.set_training(link, true),
+            FaultKind::Trained(link, changes) => {
+                self.change_link(link, &changes);
+                self.set_training(link, false);
+            }
         }
     }
 }

@@ -44,11 +44,16 @@ impl<N: Node, M: super::Medium> Plant<N, M> {
 
     /// Decides whether a line has trains. If it has no more of them, the trains of its port come to an end.
     pub(super) fn choose_trains(&mut self, line: LineId) {
+        let single = self.is_single(line);
+        self.trains.set_single(line.0, single);
+    }
+
+    /// True if the cells of a line have to leave it one by one.
+    pub(super) fn is_single(&self, line: LineId) -> bool {
         let on = &self.lines[line.0 as usize];
         // The cells of a frame arrive together, and not one by one.
         let framed = self.links[line.link().0].config.framing.is_some();
-        let single = framed || !(self.by_train && on.up && on.medium.is_plain());
-        self.trains.set_single(line.0, single);
+        framed || !(self.by_train && on.up && on.medium.is_plain())
     }
 
     /// Ends the trains of the port in front of a line, and decides whether further ones begin.

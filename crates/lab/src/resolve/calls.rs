@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{Expect, Lab, Link, Node, NodeKind};
+use crate::model::{Expect, Lab, LinkEnd, Node, NodeKind};
 use aerostat_node::host::sockets::programs::Role;
 use aerostat_node::switch::{PortConfig, guaranteed};
 use aerostat_wire::q2931::{Version, convert};
@@ -31,9 +31,15 @@ pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             let callee = owners.get(&to.with_selector(0)).copied();
             let at = section.qos.at.unwrap_or(section.place);
             if !no_rate(at, &qos, host.uni, d) {
-                let links =
-                    [Some(node), callee].map(|node| Some(lab.link(node?.attachment()?.link)));
-                unaffordable(at, &qos, host.uni, links, d);
+                let caller = (Some(node), [qos.tx, qos.rx]);
+                for (end, rates) in [caller, (callee, [qos.rx, qos.tx])] {
+                    let wanted = rates.map(|traffic| least(traffic, &qos, host.uni));
+                    if let Some(end) = end
+                        && unaffordable(at, wanted, (lab, end), d)
+                    {
+                        break;
+                    }
+                }
             }
             if let Some(callee) = callee {
                 too_long(at, &qos, to, callee, d);
@@ -76,22 +82,38 @@ fn no_rate(at: Span, qos: &Qos, uni: Version, d: &mut Diagnostics) -> bool {
     true
 }
 
-/// A warning if the caller's link, or that of the callee, cannot give the guarantee.
-fn unaffordable(at: Span, qos: &Qos, uni: Version, links: [Option<&Link>; 2], d: &mut Diagnostics) {
-    let wanted = least(qos.tx, qos, uni).max(least(qos.rx, qos, uni));
-    for link in links.into_iter().flatten() {
-        let most = PortConfig::admits(link.rate);
-        if wanted > most.into() {
-            let text = format!(
-                "link {} cannot guarantee {wanted} cells/s: no switch accepts this call",
-                link.name
-            );
-            d.warning(at, text).hint(format!(
-                "guarantees may take 95 % of a link's rate: {most} cells/s here"
-            ));
-            return;
-        }
-    }
+/// True, and a warning, if the link of an end system cannot give the guarantees of what it sends, and of what it
+/// receives, cells/s.
+fn unaffordable(
+    at: Span,
+    [sends, receives]: [u64; 2],
+    (lab, end): (&Lab, &Node),
+    d: &mut Diagnostics,
+) -> bool {
+    let Some(attachment) = end.attachment() else {
+        return false;
+    };
+    let link = lab.link(attachment.link);
+    let is_own = |line: &LinkEnd| lab.node(line.node).name == end.name;
+    let own = usize::from(!is_own(&link.ends[0]));
+    let wanted = [(sends, own), (receives, 1 - own)];
+    let mut wanted =
+        wanted.map(|(wanted, side)| (wanted, PortConfig::admits(link.lines[side].rate)));
+    wanted.sort_by_key(|(wanted, _)| core::cmp::Reverse(*wanted));
+    let over = wanted
+        .into_iter()
+        .find(|(wanted, most)| *wanted > u64::from(*most));
+    let Some((wanted, most)) = over else {
+        return false;
+    };
+    let text = format!(
+        "link {} cannot guarantee {wanted} cells/s: no switch accepts this call",
+        link.name
+    );
+    d.warning(at, text).hint(format!(
+        "guarantees may take 95 % of a link's rate: {most} cells/s here"
+    ));
+    true
 }
 
 /// A warning if no listener at this address takes the SDUs of the call.

@@ -5,6 +5,7 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
 use crate::file::{Layer, TrafficFile};
 use crate::model::{Cable, FaultKind, Flow, Lab, LinkId, Load, LoadOf, NodeId, NodeKind, Share};
+use aerostat_node::atm::CellRate;
 
 /// Meaning of 100 % of the load.
 pub(super) fn of(
@@ -55,13 +56,41 @@ pub(super) fn of(
             }
             let end = (flow.from, flow.segment[0]);
             let elan = lab.client_over(end, flow.over)?.elan;
+            let rate = rate_towards(section, (link, flow), lab, d)?;
             Some(LoadOf::Cells {
                 link,
-                rate: lab.link(link).rate,
+                rate,
                 overhead: lab.elan(elan).overhead(),
             })
         }
     }
+}
+
+/// The rate of a link in the direction of a flow.
+fn rate_towards(
+    section: &TrafficFile,
+    (link, flow): (LinkId, &Flow),
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> Option<CellRate> {
+    let link = lab.link(link);
+    let at_end = |node: NodeId| link.ends.iter().position(|end| end.node == node);
+    let side = at_end(flow.from).or_else(|| Some(1 - at_end(flow.to)?));
+    if let Some(rate) = side
+        .map(|side| link.lines[side].rate)
+        .or_else(|| link.rate())
+    {
+        return Some(rate);
+    }
+    let at = section.link.as_ref().map_or(section.place, |name| name.at);
+    d.error(
+        at,
+        format!("the directions of link {} have different rates", link.name),
+    )
+    .hint("a load may be a share of such a link if the flow begins or ends at it")
+    .rests_in(section.place, ["link", "from", "to"])
+    .rests_on(["links/*/2/rate", "hosts/*/link", "routers/*/link"]);
+    None
 }
 
 /// Warns of a load whose link belongs to a host that is no end of the flow: the flow never crosses it.
@@ -202,7 +231,7 @@ fn own_capacity(flow: &Flow, lab: &Lab) -> Option<LoadOf> {
     let link = node.attachment()?.link;
     Some(LoadOf::Cells {
         link,
-        rate: lab.link(link).rate,
+        rate: lab.own_rate(flow.from)?,
         overhead: lab.elan(node.lecs().first()?.elan).overhead(),
     })
 }

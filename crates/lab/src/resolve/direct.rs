@@ -7,7 +7,8 @@
 //! A link out of the lab may begin at an end system, too. The far end is a switch then, which plays the network side;
 //! this module checks what the end system may expect there.
 
-use super::nodes::{LinkNames, connect, inside};
+use super::links::{connect, inside};
+use super::nodes::LinkNames;
 use super::stage::Building;
 use super::{Class, Names, outside, uplink};
 use crate::diag::{Diagnostics, Span};

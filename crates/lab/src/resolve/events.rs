@@ -1,13 +1,12 @@
 //! Events of a run: traffic, faults, captures.
 
 use super::stage::Happening;
-use super::{Class, Names, Owners, capacity, ip, load, ports};
+use super::{Names, Owners, capacity, faults, ip, load, ports};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
-use crate::file::{FaultFile, Kind, LabFile, OccupancyFile, TrafficFile};
+use crate::file::{Kind, LabFile, OccupancyFile, TrafficFile};
 use crate::model::{
-    ElanId, Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, Node, NodeId, NodeKind,
-    Occupancy, SendRate, Service,
+    ElanId, Flow, FlowKind, GivenRate, Lab, LinkId, NodeId, NodeKind, Occupancy, SendRate,
 };
 use crate::occupancy::MOST;
 use crate::trace::Traces;
@@ -16,8 +15,8 @@ use aerostat_node::ip::emodel;
 use aerostat_node::ip::tcp::TcpOptions;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::Duration;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest UDP or ICMP payload: an IPv4 packet without its headers.
 const MAX_PAYLOAD: usize = 65_507;
@@ -42,15 +41,14 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Happening<'_>, d: &
     load::limits(&of, lab, d);
     load::names(&of, lab, d);
     ports::collisions(&of, lab, d);
-    let mut faults = Vec::new();
+    let mut all = Vec::new();
     for section in file.faults.iter().flatten() {
-        if let Some(fault) = fault(section, names, lab, d) {
-            faults.push((fault, section.place));
-        }
+        let found = faults::of(section, names, lab, d).into_iter().flatten();
+        all.extend(found.map(|fault| (fault, section.place)));
     }
-    faults.sort_by_key(|(fault, _)| fault.at);
-    idle(&faults, lab, d);
-    let faults = faults.into_iter().map(|(fault, _)| fault);
+    all.sort_by_key(|(fault, _)| fault.at);
+    faults::idle(&all, lab, d);
+    let faults = all.into_iter().map(|(fault, _)| fault);
     lab.faults_mut().extend(faults);
     capacity::off_the_way(&of, lab, d);
     for name in file.capture.iter().flatten() {
@@ -467,133 +465,6 @@ fn check_size(
             .rests_on([&*format!("hosts/{}/kernel", lab.node(ends[0].0).name)])
             .rests_in(section.place, ["size", "kind", "over"]);
     }
-}
-
-/// Warns of faults without effect: the node has no such service, or node, service or link has that state already.
-fn idle(faults: &[(Fault, Span)], lab: &Lab, d: &mut Diagnostics) {
-    let (mut off, mut cut) = (BTreeSet::new(), BTreeSet::new());
-    for (fault, at) in faults {
-        let name = |node: NodeId| &lab.node(node).name;
-        let text = match fault.what {
-            FaultKind::Crash(node, Some(service)) | FaultKind::Restart(node, Some(service))
-                if !lab.node(node).kind.present().any(|one| one == service) =>
-            {
-                let (name, service) = (name(node), service.name());
-                Some(format!(
-                    "{name} has no service '{service}', because its MPOA is off"
-                ))
-            }
-            FaultKind::Crash(node, service) => {
-                let dead = off.contains(&(node, None));
-                let again = dead || !off.insert((node, service));
-                again.then(|| match service.filter(|_| !dead) {
-                    Some(service) => {
-                        format!("{}/{} has crashed already", name(node), service.name())
-                    }
-                    None => format!("{} has crashed already", name(node)),
-                })
-            }
-            FaultKind::Restart(node, None) => {
-                off.retain(|(one, _)| *one != node);
-                None
-            }
-            FaultKind::Restart(node, service) => {
-                off.remove(&(node, service));
-                let dead = off.contains(&(node, None));
-                dead.then(|| format!("{} has crashed, and all services with it", name(node)))
-            }
-            FaultKind::LinkDown(link) => {
-                let idle = !cut.insert(link);
-                idle.then(|| format!("link {} is down already", lab.link(link).name))
-            }
-            FaultKind::LinkUp(link) => {
-                let idle = !cut.remove(&link);
-                idle.then(|| format!("link {} is up already", lab.link(link).name))
-            }
-        };
-        if let Some(text) = text {
-            d.warning(*at, format!("{text}: this fault changes nothing"));
-        }
-    }
-}
-
-fn fault(section: &FaultFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Option<Fault> {
-    let FaultFile {
-        crash,
-        restart,
-        link_down,
-        link_up,
-        ..
-    } = section;
-    let given = [crash, restart, link_down, link_up];
-    if given.iter().filter(|what| what.is_some()).count() != 1 {
-        d.error(
-            section.place,
-            "a fault has a time and one of crash, restart, link_down, link_up",
-        )
-        .hint("for example: { at: 8s, crash: asn9000/mps }")
-        .rests_in(section.place, ["crash", "restart", "link_down", "link_up"]);
-        return None;
-    }
-    let what = if let Some(name) = crash {
-        let (node, service) = victim(name, names, lab, d)?;
-        FaultKind::Crash(node, service)
-    } else if let Some(name) = restart {
-        let (node, service) = victim(name, names, lab, d)?;
-        FaultKind::Restart(node, service)
-    } else if let Some(name) = link_down {
-        FaultKind::LinkDown(link(name, lab, d)?)
-    } else {
-        FaultKind::LinkUp(link(link_up.as_ref()?, lab, d)?)
-    };
-    Some(Fault {
-        at: section.at.value.0,
-        what,
-    })
-}
-
-impl Node {
-    /// Why no fault may crash or restart this node: the words in which a lab file hears it. `None` if a fault may.
-    #[must_use]
-    pub fn no_victim(&self) -> Option<String> {
-        let outside = matches!(self.kind, NodeKind::Outside(_));
-        outside.then(|| Class::Outside.instead_of(&self.name, "a node"))
-    }
-}
-
-/// The target `node` or `node/service`.
-fn victim(
-    name: &At<String>,
-    names: &Names,
-    lab: &Lab,
-    d: &mut Diagnostics,
-) -> Option<(NodeId, Option<Service>)> {
-    const ANY: [Class; 4] = [Class::Switch, Class::LaneServer, Class::Router, Class::Host];
-    let (node, service) = match name.value.split_once('/') {
-        Some((node, service)) => (node, Some(service)),
-        None => (name.value.as_str(), None),
-    };
-    let node_name = At {
-        value: node.to_owned(),
-        at: name.at,
-    };
-    let id = names.find(&node_name, &ANY, "a node", d)?;
-    let Some(service) = service else {
-        return Some((id, None));
-    };
-    let known = lab.node(id).kind.services();
-    let found = known.iter().find(|known| known.name() == service);
-    if found.is_none() {
-        d.error(name.at, format!("{node} has no service '{service}'"))
-            .suggest(service, known.iter().map(|known| known.name()))
-            .rests_on([
-                "mpoa",
-                "lane",
-                &format!("hosts/{node}"),
-                &format!("routers/{node}"),
-            ]);
-    }
-    found.map(|service| (id, Some(*service)))
 }
 
 pub(super) fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {

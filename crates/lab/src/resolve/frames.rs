@@ -1,6 +1,7 @@
 //! Links inside the lab that are Ethernets whose frames carry cells: `ethernet:` of a link.
 
 use crate::diag::Diagnostics;
+use crate::field::Ways;
 use crate::file::{LabFile, LinkFile, LinkOptions};
 use aerostat_node::atm::Framing;
 
@@ -21,8 +22,9 @@ pub(super) fn check(file: &LabFile, d: &mut Diagnostics) {
                 .hint("the rate of an Ethernet is a key of its own: ethernet: { rate: 100Mbps }")
                 .rests_in(options.place, ["ethernet"]);
         }
-        for given in [&options.loss, &options.bit_errors] {
-            let Some(at) = given.at.filter(|_| given.get() > 0.0) else {
+        for given in [&options.loss, &options.bit_errors, &options.block_errors] {
+            let Ways { up, down } = given.get();
+            let Some(at) = given.at.filter(|_| up > 0.0 || down > 0.0) else {
                 continue;
             };
             d.error(at, "an Ethernet loses frames, and no single cells")
@@ -67,7 +69,7 @@ mod tests {
         assert_eq!(link("s1-s2").framing, Some(Framing::new(100_000_000, 172)));
         let framing = Framing::new(10_000_000, 28);
         assert_eq!(link("x-s1").framing, Some(framing));
-        assert_eq!(link("x-s1").rate, framing.full_rate());
+        assert_eq!(link("x-s1").rate(), Some(framing.full_rate()));
         assert_eq!(link("y-s2").framing, None);
     }
 

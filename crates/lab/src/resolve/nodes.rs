@@ -1,10 +1,11 @@
 //! Switches, end systems and the links between them, with their addresses.
 
+use super::links::{connect, inside};
 use super::stage::Building;
 use super::vlans::{self, Vlan};
 use super::{
-    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, frames, identity, lane, mpoa,
-    proxies, queues, rate_queues, tcp,
+    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, identity, lane, mpoa, proxies,
+    queues, rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
@@ -13,10 +14,10 @@ use crate::file::{
 };
 use crate::model::{
     Attachment, ElanId, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node, NodeId, NodeKind,
-    Port, Router, SegmentHost, Side, Switch,
+    Router, SegmentHost, Switch,
 };
 use crate::plan::{self, Kind};
-use aerostat_node::atm::{Framing, NicConfig};
+use aerostat_node::atm::NicConfig;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -188,59 +189,6 @@ pub(super) fn link_names(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             .rests_on_name(node);
         }
     }
-}
-
-/// A link inside the lab, as its section says.
-pub(super) fn inside(name: String, ends: [LinkEnd; 2], options: &LinkOptions) -> Link {
-    let framing = frames::of(options);
-    Link {
-        name,
-        ends,
-        rate: framing.map_or(options.rate.get(), Framing::full_rate),
-        framing,
-        delay: options.delay.get(),
-        loss: options.loss.get(),
-        bit_errors: options.bit_errors.get(),
-        police: options.police.plain(),
-        cdvt: options.cdvt.plain(),
-        queues: queues::of(options.queues.as_ref()),
-        tunnels: queues::tunnels(options.tunnels.as_ref()),
-        call_vpi: queues::call_vpi(options.tunnels.as_ref()),
-    }
-}
-
-/// Adds a link; `a` has the user side if it is an end system, else the network side.
-pub(super) fn connect(
-    lab: &mut Building<'_>,
-    a: NodeId,
-    b: NodeId,
-    link: impl FnOnce([LinkEnd; 2]) -> Link,
-) -> LinkId {
-    let id = LinkId(lab.links.len());
-    let between_switches = matches!(lab.nodes[a.0].kind, NodeKind::Switch(_));
-    let mut end = |node: NodeId, peer: NodeId, side: Side, station: Option<AtmAddress>| {
-        let port = match &mut lab.nodes_mut()[node.0].kind {
-            NodeKind::Switch(switch) => {
-                switch.ports.push(Port {
-                    link: id,
-                    peer,
-                    side,
-                    station,
-                });
-                switch.ports.len() - 1
-            }
-            _ => 0,
-        };
-        let port = port as u16;
-        LinkEnd { node, port }
-    };
-    let ends = if between_switches {
-        [end(a, b, Side::Network, None), end(b, a, Side::User, None)]
-    } else {
-        [end(a, b, Side::User, None), end(b, a, Side::Network, None)]
-    };
-    lab.links_mut().push(link(ends));
-    id
 }
 
 /// Adds end systems.

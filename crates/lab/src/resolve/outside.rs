@@ -1,6 +1,6 @@
 //! Links out of the lab, and nodes for their far ends.
 
-use super::nodes::connect;
+use super::links::connect;
 use super::stage::Building;
 use super::{Class, Names, direct, pseudowires, queues, uplink};
 use crate::diag::{Diagnostics, Span};
@@ -9,8 +9,8 @@ use crate::file::{
     AtmTcpFile, EthernetFile, LabFile, LinkFile, Mac, OutsideFile, OutsideOptions, Time, UdpFile,
 };
 use crate::model::{
-    Attachment, Gathering, Lab, LaneServer, Link, LinkId, Node, NodeId, NodeKind, Outside,
-    OutsideTrunk, OutsideWay, Packing, Side,
+    Attachment, Errors, Gathering, Lab, LaneServer, LineParams, Link, LinkId, Node, NodeId,
+    NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, Side,
 };
 use crate::plan::{self, Kind};
 use aerostat_proto::Duration;
@@ -179,14 +179,16 @@ fn attach(
     });
     if let Some(on) = on {
         let (options, name) = (&link.options, format!("{name}-{}", link.on.value));
-        let id = connect(lab, node, on, |ends| Link {
+        let id = connect(lab, node, on, |(ends, user)| Link {
             name,
             ends,
-            rate: options.rate.get(),
+            user,
+            lines: [LineParams {
+                rate: options.rate.get(),
+                delay: DELAY,
+                errors: Errors::NONE,
+            }; 2],
             framing: None,
-            delay: DELAY,
-            loss: 0.0,
-            bit_errors: 0.0,
             police: options.police.plain(),
             cdvt: options.cdvt.plain(),
             queues: queues::of(options.queues.as_ref()),

@@ -435,7 +435,7 @@ fn admit(
                 reserved.append(&mut before);
                 return false;
             }
-            if !affordable(file, link, sum, d) {
+            if !affordable(file, (link, hop.switch), sum, d) {
                 reserved.append(&mut before);
                 return false;
             }
@@ -444,22 +444,32 @@ fn admit(
     true
 }
 
-/// False, and an error, if a link cannot guarantee so many cells per second.
-fn affordable(file: &PvcFile, link: &Link, (tx, rx): (u64, u64), d: &mut Diagnostics) -> bool {
-    let most = u64::from(PortConfig::admits(link.rate));
-    if tx.max(rx) > most {
-        let text = format!("link {} cannot guarantee {} cells/s", link.name, tx.max(rx));
-        d.error(file.place, text)
-            .hint("guarantees may take 95 % of a link's rate")
-            .rests_on([
-                "links/*/2/rate",
-                "links/*/1/rate",
-                "hosts/*/link",
-                "routers/*/link",
-            ])
-            .rests_on(atm::WAYS);
-    }
-    tx.max(rx) <= most
+/// False, and an error, if a link cannot guarantee so many cells per second: what this end of it sends, and what that
+/// receives.
+fn affordable(
+    file: &PvcFile,
+    (link, end): (&Link, NodeId),
+    (tx, rx): (u64, u64),
+    d: &mut Diagnostics,
+) -> bool {
+    let [own, other] = [link.ends[0].node != end, link.ends[0].node == end].map(usize::from);
+    let most = |side: usize| u64::from(PortConfig::admits(link.lines[side].rate));
+    let wanted = [(tx, most(own)), (rx, most(other))];
+    let over = wanted.iter().filter(|(wanted, most)| wanted > most);
+    let Some((wanted, _)) = over.max() else {
+        return true;
+    };
+    let text = format!("link {} cannot guarantee {wanted} cells/s", link.name);
+    d.error(file.place, text)
+        .hint("guarantees may take 95 % of a link's rate")
+        .rests_on([
+            "links/*/2/rate",
+            "links/*/1/rate",
+            "hosts/*/link",
+            "routers/*/link",
+        ])
+        .rests_on(atm::WAYS);
+    false
 }
 
 /// As [`admit`], on a link without a switch: its first end keeps the account.
@@ -483,7 +493,7 @@ fn admit_direct(
         sum.0.saturating_add(guaranteed(qos.tx)),
         sum.1.saturating_add(guaranteed(qos.rx)),
     );
-    let fits = affordable(file, link, wanted, d);
+    let fits = affordable(file, (link, first), wanted, d);
     if fits {
         *sum = wanted;
     }

@@ -278,7 +278,7 @@ pub(super) fn named<'a>(what: &str, tunnels: &'a Tunnels) -> Vec<ShapedPath<'a>>
 /// Refuses shaped paths that their link cannot carry.
 pub(super) fn carries(lab: &Lab, id: LinkId, paths: Vec<ShapedPath<'_>>, d: &mut Diagnostics) {
     let link = lab.link(id);
-    let most = u64::from(PortConfig::admits(link.rate));
+    let most = u64::from(PortConfig::admits(link.least_rate()));
     let mut sum: u64 = 0;
     for ShapedPath { name, kind, file } in paths {
         if file.pcr.value.0 == 0 {

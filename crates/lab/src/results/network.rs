@@ -190,16 +190,18 @@ rows! {
         pub from: String = name(lab, way.ends[0].node),
         /// Receiving node.
         pub to: String = name(lab, way.ends[1].node),
-        /// Cells per second that the line carries.
-        pub rate_cps: f64 = lab.link(way.link).rate.numerator() as f64 / lab.link(way.link).rate.denominator() as f64,
-        /// Propagation delay.
-        pub delay_us: f64 = lab.link(way.link).delay.as_nanos() as f64 / 1e3,
+        /// Cells per second that the line carries, at the end if they changed.
+        pub rate_cps: f64 = way.rate.numerator() as f64 / way.rate.denominator() as f64,
+        /// Delay of the line, at the end if it changed.
+        pub delay_us: f64 = way.delay.as_nanos() as f64 / 1e3,
         /// Cells put on the line: sent = delivered + lost + discarded + down + under way.
         pub cells_sent: u64 = way.counters.sent,
         /// Cells given to the receiving node.
         pub cells_delivered: u64 = way.counters.delivered,
-        /// Cells lost at random (`loss:`).
+        /// Cells lost at random (`loss:`, `block_errors:`).
         pub cells_lost: u64 = way.counters.lost,
+        /// Of these, cells of blocks that were lost whole (`block_errors:`).
+        pub cells_lost_in_blocks: u64 = way.counters.in_blocks,
         /// Cells whose header had errors that could not be corrected.
         pub cells_discarded: u64 = way.counters.discarded,
         /// Cells sent or on the way while the link was down.

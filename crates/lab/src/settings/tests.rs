@@ -114,12 +114,16 @@ SwitchFile.police || switches.s1.police=true
 SwitchFile.queues || switches.s1.queues={buffer: 99}
 LinkOptions.name || links.other.name=middle
 LinkOptions.rate || hosts.x.link.rate=ds3
+LinkOptions.up | hosts.x.link.rate={up: ds3, down: e3} | hosts.x.link.rate={up: e3, down: e3}
+LinkOptions.down | hosts.x.link.rate={up: ds3, down: e3} | hosts.x.link.rate={up: ds3, down: ds3}
 LinkOptions.ethernet || hosts.x.link.ethernet={}
 FramesFile.rate | hosts.x.link.ethernet={} | hosts.x.link.ethernet={rate: 100Mbps}
 FramesFile.cells | hosts.x.link.ethernet={} | hosts.x.link.ethernet={cells: 8}
 LinkOptions.delay || lane.link.delay=7ms
 LinkOptions.loss || routers.r.link.loss=0.5
 LinkOptions.bit_errors || links.s1-s2.bit_errors=1e-6
+LinkOptions.block_errors || links.s1-s2.block_errors=0.01
+LinkOptions.block | links.s1-s2.block_errors=0.01 | links.s1-s2.block_errors=0.01 links.s1-s2.block=2ms
 LinkOptions.police || hosts.x.link.police=all
 LinkOptions.cdvt || hosts.x.link.cdvt=1ms
 LinkOptions.queues || hosts.x.link.queues={efci: 99}
@@ -362,6 +366,17 @@ FaultFile.at || faults.0.at=6s
 FaultFile.crash || faults.0.crash=x/mpc
 FaultFile.restart | faults=[{at: 5s, crash: x},{at: 6s, restart: x}] | faults=[{at: 5s, crash: x/mpc},{at: 6s, restart: x/mpc}]
 FaultFile.link_down || faults.1.link_down=x-s1
+FaultFile.rate | faults=[{at: 5s, change: s1-s2, rate: ds3}] | faults=[{at: 5s, change: s1-s2, rate: {up: ds3}}]
+FaultFile.delay | faults=[{at: 5s, change: s1-s2, delay: 1ms}] | faults=[{at: 5s, change: s1-s2, delay: 2ms}]
+FaultFile.loss | faults=[{at: 5s, change: s1-s2, loss: 0.1}] | faults=[{at: 5s, change: s1-s2, loss: {down: 0.1}}]
+FaultFile.bit_errors | faults=[{at: 5s, change: s1-s2, bit_errors: 1e-6}] | faults=[{at: 5s, change: s1-s2, bit_errors: 1e-5}]
+FaultFile.block_errors | faults=[{at: 5s, change: s1-s2, block_errors: 0.1}] | faults=[{at: 5s, change: s1-s2, block_errors: 0.2}]
+FaultFile.block | faults=[{at: 5s, change: s1-s2, block: 1ms}] | faults=[{at: 5s, change: s1-s2, block: 2ms}]
+FaultFile.up | faults=[{at: 5s, change: s1-s2, rate: {down: ds3}}] | faults=[{at: 5s, change: s1-s2, rate: {up: ds3, down: ds3}}]
+FaultFile.down | faults=[{at: 5s, change: s1-s2, rate: {up: ds3}}] | faults=[{at: 5s, change: s1-s2, rate: {up: ds3, down: ds3}}]
+FaultFile.change | faults=[{at: 5s, change: s1-s2, loss: 0.1}] | faults=[{at: 5s, change: x-s1, loss: 0.1}]
+FaultFile.retrain | faults=[{at: 5s, retrain: s1-s2, duration: 1s}] | faults=[{at: 5s, retrain: x-s1, duration: 1s}]
+FaultFile.duration | faults=[{at: 5s, retrain: s1-s2, duration: 1s}] | faults=[{at: 5s, retrain: s1-s2, duration: 2s}]
 FaultFile.link_up | faults=[{at: 5s, link_down: x-s1},{at: 6s, link_up: x-s1}] | faults=[{at: 5s, link_down: y-s2},{at: 6s, link_up: y-s2}]
 LisFile.subnet || clip.d.subnet=10.4.0.0/25
 LisFile.mtu || clip.d.mtu=1500

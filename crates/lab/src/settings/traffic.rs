@@ -6,7 +6,7 @@ use crate::model::{
     Arrivals, Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, Load, LoadOf, NodeId, SendRate,
     Service, Share, Ticks, Trace,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 // The ends are `from` and `to`, the port is that of `flow_ports`. Flows without the keys that are given only have the
 // settings that they have always had.
@@ -107,7 +107,23 @@ impl Published for FaultKind {
             Self::Restart(id, service) => ("restart", node(id, service)),
             Self::LinkDown(link) => ("link_down", link.published(lab)),
             Self::LinkUp(link) => ("link_up", link.published(lab)),
+            Self::Change(link, _) => ("change", link.published(lab)),
+            Self::Reset(link) => ("reset", link.published(lab)),
+            Self::Retrain(link, _) => ("retrain", link.published(lab)),
+            Self::Trained(link, _) => ("trained", link.published(lab)),
         };
-        json!({ "what": what, "target": target })
+        let mut all = Map::new();
+        all.insert("what".to_owned(), what.into());
+        all.insert("target".to_owned(), target);
+        match self {
+            Self::Change(link, changes) | Self::Trained(link, changes) => {
+                all.extend(crate::lines::published(lab.link(*link), changes));
+            }
+            Self::Retrain(_, time) => {
+                all.insert("duration_s".to_owned(), time.published(lab));
+            }
+            _ => {}
+        }
+        all.into()
     }
 }

@@ -77,13 +77,16 @@ pub(super) fn parts_of(lab: &Lab, picture: &Picture, scope: &Scope) -> Vec<Line>
     let links = picture.cables.iter().zip(&lab.links).enumerate();
     let links = links.filter(|(number, _)| scope.has_link(LinkId(*number)));
     let links = links.map(|(_, (cable, link))| {
+        let rates = link.lines.map(|line| rate(line.rate));
+        let delays = link.lines.map(|line| nanos(line.delay));
         Line::Link(Link {
             name: cable.name.clone(),
             ends: cable.ends.map(name),
             ports: cable.ports.map(|port| port as u64),
             what: cable.what.clone(),
-            rate: rate(link.rate),
-            delay: nanos(link.delay),
+            rate: rates[0].max(rates[1]),
+            rates: (rates[0] != rates[1]).then_some(rates),
+            delay: delays[0].max(delays[1]),
         })
     });
     let networks = picture.networks.iter().map(|network| {

@@ -107,9 +107,12 @@ pub struct Link {
     pub ports: [u64; 2],
     /// Rate, delay and impairments: `oc3, 5µs`.
     pub what: String,
-    /// Rate, cells per second.
+    /// Rate, cells per second; that of the faster direction.
     pub rate: f64,
-    /// Delay, ns.
+    /// Rates of the directions by the end at which they start, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rates: Option<[f64; 2]>,
+    /// Delay, ns; the longer one of the two directions.
     pub delay: u64,
 }
 

@@ -162,7 +162,12 @@ impl<'a> Present<'a> {
             if !self.scope.has_link(link) {
                 continue;
             }
-            self.link(plant.is_cut(link), link, &mut look);
+            let down = match (plant.is_cut(link), plant.is_training(link)) {
+                (true, _) => Some("is cut"),
+                (false, true) => Some("retrains"),
+                (false, false) => None,
+            };
+            self.link(down, link, &mut look);
         }
         for (node, of) in nodes {
             self.node(plant, (node, of), &mut look);
@@ -202,13 +207,14 @@ impl<'a> Present<'a> {
         self.owners.get(&system(address)).copied()
     }
 
-    fn link(&mut self, cut: bool, link: LinkId, look: &mut Look) {
+    /// Notes a link; `down` says why it is down.
+    fn link(&mut self, down: Option<&str>, link: LinkId, look: &mut Look) {
         let name = &self.lab.link(link).name;
-        let state = cut.then(|| FaultState {
+        let state = down.map(|why| FaultState {
             what: "link".to_owned(),
             name: name.clone(),
             service: None,
-            text: format!("link {name} is cut"),
+            text: format!("link {name} {why}"),
         });
         let line = self.faults.update(Fault::Link(link), state, look.t);
         look.lines.extend(line);

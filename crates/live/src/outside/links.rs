@@ -31,7 +31,13 @@ impl Links {
         let all = lab.outside().zip(0..).map(|((node, _, model), place)| {
             let token = Token(Slot::Links.token().0 + place * Link::TOKENS);
             let at = lab.link(model.attachment.link);
-            let link = Link::new(node, &model.way, at.rate, registry, token);
+            let link = Link::new(
+                node,
+                &model.way,
+                lab.own_rate(node).unwrap_or(at.lines[0].rate),
+                registry,
+                token,
+            );
             link.map_err(|error| super::explained(&model.way, &at.name, &error))
         });
         all.collect()

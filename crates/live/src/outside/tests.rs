@@ -53,7 +53,7 @@ impl Path {
         let builder = Builder::new(&lab, 1, Flavour::Embedded);
         let poll = Poll::new().unwrap();
         let links = lab.outside().zip(0..).map(|((node, _, model), n)| {
-            let rate = lab.link(model.attachment.link).rate;
+            let rate = lab.link(model.attachment.link).lines[0].rate;
             Link::new(node, &model.way, rate, poll.registry(), Token(2 * n)).unwrap()
         });
         let links = links.collect();

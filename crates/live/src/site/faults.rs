@@ -4,7 +4,7 @@ use super::Site;
 use crate::daemons;
 use crate::source::Slot;
 use aerostat_lab::event;
-use aerostat_lab::model::FaultKind;
+use aerostat_lab::model::{Fault, FaultKind};
 use aerostat_proto::Instant;
 
 impl Site<'_> {
@@ -27,6 +27,14 @@ impl Site<'_> {
         self.faults.add_first(what, now);
     }
 
+    /// Adds faults that happen later than others, counted from now.
+    pub(crate) fn plan(&mut self, faults: impl IntoIterator<Item = Fault>, now: Instant) {
+        for Fault { at, what } in faults {
+            let at = now.since(Instant::ZERO) + at;
+            self.faults.add(Fault { at, what });
+        }
+    }
+
     /// Applies a fault to a daemon that is a process of its own; true if the fault has no other effect.
     fn daemon_fault(&mut self, what: FaultKind, now: Instant) -> bool {
         let Some(daemons) = &mut self.sources.daemons else {
@@ -42,7 +50,12 @@ impl Site<'_> {
                 daemons.resume(node, service, now);
                 any && service.is_some()
             }
-            FaultKind::LinkDown(_) | FaultKind::LinkUp(_) => false,
+            FaultKind::LinkDown(_)
+            | FaultKind::LinkUp(_)
+            | FaultKind::Change(..)
+            | FaultKind::Reset(_)
+            | FaultKind::Retrain(..)
+            | FaultKind::Trained(..) => false,
         };
         self.visit(Slot::Daemons, (true, now), |_, turn| {
             daemons::pass_on(told, turn);

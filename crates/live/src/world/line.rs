@@ -3,8 +3,8 @@
 //! alone has one inverted bit: in its header, where it is corrected, or in its payload, with which the cell arrives.
 
 use aerostat_lab::circuits::LinkCounters;
-use aerostat_lab::model::Link;
-use aerostat_lab::plant::{Crossed, Medium};
+use aerostat_lab::model::Errors;
+use aerostat_lab::plant::{Blocks, Crossed, Medium};
 use aerostat_node::atm::CellRun;
 use aerostat_node::ip::books::Cause;
 use aerostat_proto::Instant;
@@ -18,16 +18,23 @@ pub struct RunLine {
     /// Probabilities that a cell is not lost, and that none of its bits is inverted.
     kept: f64,
     clean: f64,
+    blocks: Option<Blocks>,
+    /// Seed of the blocks: [`Blocks::seed`].
+    block_seed: u64,
     random: u64,
 }
 
 impl RunLine {
-    pub(super) fn new(link: &Link, random: u64) -> Self {
-        Self {
-            kept: 1.0 - link.loss,
-            clean: (1.0 - link.bit_errors).powi(CELL_BITS as i32),
+    pub(super) fn new(errors: &Errors, block_seed: u64, random: u64) -> Self {
+        let mut line = Self {
+            kept: 1.0,
+            clean: 1.0,
+            blocks: None,
+            block_seed,
             random,
-        }
+        };
+        line.change(errors);
+        line
     }
 
     /// Draws whether any of `cells` cells is affected, where each is spared with probability `spared`.
@@ -62,6 +69,12 @@ impl RunLine {
 }
 
 impl Medium for RunLine {
+    fn change(&mut self, errors: &Errors) {
+        self.kept = 1.0 - errors.loss;
+        self.clean = (1.0 - errors.bits).powi(CELL_BITS as i32);
+        self.blocks = Blocks::new(errors, self.block_seed);
+    }
+
     fn one_by_one(&self, run: &CellRun) -> bool {
         (self.kept < 1.0 || self.clean < 1.0)
             && (run.raw_cells().is_some() || run.train().is_some())
@@ -69,11 +82,18 @@ impl Medium for RunLine {
     fn cross(
         &mut self,
         run: CellRun,
-        _start: Instant,
+        start: Instant,
         _finish: Instant,
         counters: &mut LinkCounters,
     ) -> Crossed {
         let count = u64::from(run.count);
+        if let Some(blocks) = &self.blocks
+            && blocks.loses(start)
+        {
+            counters.lost += count;
+            counters.in_blocks += count;
+            return Crossed::Lost(run, Cause::BlockLost);
+        }
         if self.harms(self.kept, run.count) {
             counters.lost += count;
             return Crossed::Lost(run, Cause::CellLost);
@@ -99,11 +119,11 @@ mod tests {
     /// Of single cells with an inverted bit 40 in 424 are corrected, and the others arrive with another payload.
     #[test]
     fn a_damaged_cell_that_comes_alone_arrives() {
-        let mut line = RunLine {
-            kept: 1.0,
-            clean: 0.0,
-            random: 1,
+        let errors = Errors {
+            bits: 1.0,
+            ..Errors::NONE
         };
+        let mut line = RunLine::new(&errors, 1, 1);
         let sent = CellRun::whole(Pdu::new(vec![7; 40]), Vc::new(0, 100));
         let mut counters = LinkCounters::default();
         let mut corrected = 0;

@@ -58,7 +58,7 @@ fn recorded(link: usize, cells: bool) -> ([u64; 2], [u64; 2]) {
     assert_eq!(run.world.captures.dropped(), 0, "the recording is whole");
     let mut seen = [0; 2];
     let mut last = [None; 2];
-    let cell = lab.link(link).rate.time_of(1).as_nanos() as u64;
+    let cell = lab.link(link).lines[0].rate.time_of(1).as_nanos() as u64;
     for (sent, time, octets) in packets(&file) {
         let side = usize::from(!sent);
         seen[side] += if cells {

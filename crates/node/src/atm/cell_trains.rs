@@ -12,6 +12,9 @@
 //! frame of a kernel, and there are no kernels in virtual time. If cells of one come here, each of them matters, like a
 //! cell with its own octets ([`Bound::Cells`]).
 
+mod track;
+
+use self::track::Track;
 use super::pdu::CellRun;
 use super::port::QueueId;
 use aerostat_proto::{Duration, Instant};
@@ -121,35 +124,6 @@ impl Train {
     }
 }
 
-/// A line in the view of trains.
-#[derive(Debug)]
-struct Track {
-    /// Number of the line as a source of events: cells of one instant come by source.
-    source: u32,
-    delay: Duration,
-    /// True if trains end at the far node.
-    ends: bool,
-    /// True if the near node is an end system, where transfer delays start.
-    first: bool,
-    /// True if cells leave one by one.
-    single: bool,
-    /// Trains on the line, oldest first.
-    on: VecDeque<u32>,
-    /// Number of these of which each cell matters and further cells come.
-    dense: u32,
-    /// Arrivals of cells that matter, and their trains, in order.
-    due: VecDeque<(u64, u32)>,
-    /// The same of cells that were on the line when their train became one of which each cell matters. They may be in
-    /// both lists.
-    late_due: BTreeSet<(u64, u32)>,
-    /// Next arrivals at the port in front of the line: time, source, train.
-    arrivals: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// The lines whose trains go to the port in front of this line, and the number of these trains.
-    feeders: Vec<(u32, u32)>,
-    /// PDUs whose end is noted and whose rest may follow in a further train, each with the index of the next cell.
-    parts: VecDeque<(CellRun, u16)>,
-}
-
 /// Cells of a connection that passed a node without its help.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
@@ -192,6 +166,7 @@ impl Trains {
         self.tracks.push(Track {
             source,
             delay,
+            floor: 0,
             ends,
             first,
             single: true,
@@ -360,7 +335,7 @@ impl Trains {
     pub(super) fn emit(&mut self, id: u32, start: Instant, finish: Instant, end: bool) {
         let train = &mut self.trains[id as usize];
         let track = &mut self.tracks[train.line as usize];
-        let at = (finish + track.delay).as_nanos();
+        let at = track.in_order((finish + track.delay).as_nanos());
         let source = track.source;
         let only = train.times.is_empty();
         train.times.push_back(at);
@@ -650,6 +625,7 @@ impl Trains {
         self.tracks[line as usize].due.clear();
         self.tracks[line as usize].late_due.clear();
         self.tracks[line as usize].dense = 0;
+        self.tracks[line as usize].floor = 0;
         for id in std::mem::take(&mut self.tracks[line as usize].on) {
             self.unbind(id);
             let train = &mut self.trains[id as usize];

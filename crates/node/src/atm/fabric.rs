@@ -44,6 +44,8 @@ struct Port {
     tolerance: Duration,
     /// The same for all contracts: cells come from inside the network.
     inside: bool,
+    /// Rate of the line on which cells come in.
+    line: CellRate,
 }
 
 /// The destination of cells that came in.
@@ -142,8 +144,17 @@ impl Fabric {
             up: true,
             tolerance: DEFAULT_CDVT,
             inside: false,
+            line: rate,
         });
         self.ports.len() as u16 - 1
+    }
+
+    /// Sets the rate of the line on which cells come in at `port`; it is that of the port unless the other end sends at
+    /// another one. Policers take it for the distance of cells without times of their own.
+    pub fn set_input_rate(&mut self, port: u16, rate: CellRate) {
+        if let Some(port) = self.ports.get_mut(usize::from(port)) {
+            port.line = rate;
+        }
     }
 
     /// Sets the tolerance of contracts that do not give a cell delay variation tolerance, for connections from `port`
@@ -433,7 +444,7 @@ impl Fabric {
         };
         connection.cells_in += u64::from(run.count);
         if let Some(policer) = &mut connection.policer {
-            let line = input.output.rate();
+            let line = input.line;
             match admit(policer, &mut run, now, line) {
                 Some(Verdict::Pass) => {}
                 Some(Verdict::Tag(why)) => {

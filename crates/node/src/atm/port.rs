@@ -207,6 +207,15 @@ impl OutputPort {
         self.rate
     }
 
+    /// Gives the line another rate. A cell that is being sent ends as it began; the next one follows at the new rate.
+    pub fn set_rate(&mut self, rate: CellRate) {
+        let free = self.line.at();
+        self.line = Pacer::new(rate);
+        self.line.not_before(free);
+        self.turns = turns::of_rate(rate);
+        self.rate = rate;
+    }
+
     /// Opens a queue for `vc`, or for the whole path of `vc`. `None` if the label has a queue already, or the port has
     /// no free queue.
     pub fn open(&mut self, vc: Vc, config: QueueConfig) -> Option<QueueId> {

@@ -42,8 +42,12 @@ pub enum Cause {
     CellLost,
     /// Bits of the packet were inverted on a link.
     BitErrors,
+    /// A cell of the packet was in a block that a link lost.
+    BlockLost,
     /// The link was cut while a cell of the packet was on it.
     Cut,
+    /// The link was down to train anew while a cell of the packet was on it.
+    Retrain,
     /// The node was switched off.
     Off,
     /// The packet's cells were mixed with those of another PDU whose last cell was lost, or the packet was too long.
@@ -77,7 +81,9 @@ impl fmt::Display for Cause {
             Self::Cells(reason) => reason.name(),
             Self::CellLost => "cell lost",
             Self::BitErrors => "bit errors",
+            Self::BlockLost => "block lost",
             Self::Cut => "cut",
+            Self::Retrain => "retrain",
             Self::Off => "switched off",
             Self::Reassembly => "reassembly",
             Self::Service(why) => why.name(),

@@ -83,6 +83,7 @@ pub mod permanent;
 pub mod port;
 mod queue_tables;
 mod queues;
+mod rates;
 mod relay;
 pub mod route;
 mod tables;
@@ -97,7 +98,7 @@ use aerostat_proto::{Cause, Deadlines, Instant, Machine, PartyId, Refused, Trace
 use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
 
 use crate::atm::fabric::{Fabric, PortVc, Switched};
-use crate::atm::{CellRun, Pdu, RunReassembler};
+use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
 use crate::daemon_message::DaemonMessage;
 use aerostat_proto::interface;
 pub use held::MAX_HELD;
@@ -191,6 +192,8 @@ pub enum Input {
     Cells(PortNo, CellRun),
     /// The line of a port went down or came up.
     Link(PortNo, bool),
+    /// The line of a port has other rates: towards the other end, and from there.
+    Rates(PortNo, [CellRate; 2]),
     /// The switch is about to stop: release all calls, cause 38 (network out of order).
     Clear,
     /// The routes were changed through [`Switch::routes_mut`]: calls that wait are tried again.
@@ -315,6 +318,7 @@ impl<R: RouteSelect> Switch<R> {
                 output.shape_path(*path);
             }
         }
+        self.fabric.set_input_rate(port, config.input);
         if config.kind == PortKind::Trunk {
             self.fabric.inside(port);
         }
@@ -538,6 +542,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
             }
             Input::Cells(port, run) => self.cells(port, run, now),
             Input::Link(port, up) => self.link(port, up, now),
+            Input::Rates(port, rates) => self.set_rates(port, rates),
             Input::Clear => {
                 let calls: Vec<SwitchCallId> = self.calls.keys().copied().collect();
                 for call in calls {

@@ -52,8 +52,10 @@ pub struct PortConfig {
     /// The signalling interface. Towards hosts the switch has the network side; on a trunk the end that is named first
     /// has it.
     pub interface: interface::Params,
-    /// Limit of reservations by calls with guarantees in each direction, cells/s.
+    /// Limit of reservations by calls with guarantees towards the other end of the link, cells/s.
     pub admit: u32,
+    /// The same in the direction from there.
+    pub admit_in: u32,
     /// Limit of calls, in both directions together.
     pub max_calls: usize,
     /// Limit of calls that came in here and are not answered yet. At a host this is half of the calls, so that a host
@@ -65,8 +67,10 @@ pub struct PortConfig {
     pub patience: Duration,
     /// Policing of the cells that come in here: of calls, and of permanent connections that do not have their own.
     pub police: Policing,
-    /// Line rate.
+    /// Rate of the line towards the other end.
     pub rate: CellRate,
+    /// Rate of the line from there.
+    pub input: CellRate,
     /// Buffers of the transmitter.
     pub buffers: PortLimits,
     /// Its order of service.
@@ -130,18 +134,25 @@ impl PortConfig {
             split: false,
             interface,
             admit: Self::admits(rate),
+            admit_in: Self::admits(rate),
             max_calls: PortParams::DEFAULT.calls,
             max_pending: Self::pending(kind, PortParams::DEFAULT.calls),
             max_vci: 4095,
             patience: Self::PATIENCE,
             police: Policing::Off,
             rate,
+            input: rate,
             buffers: PortLimits::SWITCH,
             discipline: Discipline::RoundRobin,
             paths: Vec::new(),
             call_vpi: 0,
             calls: CallQueues::default(),
         }
+    }
+    /// Sets the rate of the line from the other end, which differs from that towards it, for example on a DSL line.
+    pub fn set_input(&mut self, rate: CellRate) {
+        self.input = rate;
+        self.admit_in = Self::admits(rate);
     }
     /// Limit of unanswered calls among this number of calls.
     const fn pending(kind: PortKind, calls: usize) -> usize {
@@ -402,7 +413,7 @@ mod tests {
     fn port() -> Port {
         let interface = interface::Params::new(Side::Network, Version::Uni31);
         let mut config = PortConfig::new("p", PortKind::Host, interface, CellRate::of_cells(1000));
-        config.admit = 1000;
+        (config.admit, config.admit_in) = (1000, 1000);
         config.max_vci = 34;
         Port::new(config)
     }

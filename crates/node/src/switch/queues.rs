@@ -177,13 +177,13 @@ impl Port {
     /// Bandwidth that connections with this VPI can still reserve, cells/s: that of the link, or that of the shaped
     /// path that they are in, whose peak rate is part of what the link has reserved.
     pub(super) fn free(&self, vpi: u16) -> Reservation {
-        let (most, held) = match self.tunnels.get(&vpi) {
-            Some((pcr, held)) => (*pcr, *held),
-            None => (self.config.admit, self.reserved),
+        let ([tx, rx], held) = match self.tunnels.get(&vpi) {
+            Some((pcr, held)) => ([*pcr; 2], *held),
+            None => ([self.config.admit, self.config.admit_in], self.reserved),
         };
         Reservation {
-            tx: u64::from(most).saturating_sub(held.tx),
-            rx: u64::from(most).saturating_sub(held.rx),
+            tx: u64::from(tx).saturating_sub(held.tx),
+            rx: u64::from(rx).saturating_sub(held.rx),
         }
     }
 

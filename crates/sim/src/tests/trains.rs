@@ -1,6 +1,7 @@
 //! Trains against cells one by one: rings of switches with crossing flows, random contracts, errors, cuts and restarts.
 
 use super::*;
+use aerostat_lab::model::LineChange;
 use aerostat_lab::plant::Driver as _;
 use aerostat_node::atm::{
     DataUnit, Discipline, Framing, NicConfig, PathConfig, RateQueue, Shaping, Tuning,
@@ -205,12 +206,13 @@ fn story(ring: &Ring, flows: &[Flow], steps: &[Step], ports: Ports, by_cell: boo
         let loss = if *errors { 0.002 } else { 0.0 };
         // Some links carry frames.
         let framing = (!errors && delay % 3 == 0).then(|| Framing::new(100_000_000, 5));
-        let config = LinkConfig {
+        let errors = Errors {
             loss,
-            bit_errors: loss / 100.0,
-            framing,
-            ..LinkConfig::new(Duration::from_nanos(*delay))
+            bits: loss / 100.0,
+            ..Errors::NONE
         };
+        let mut config = LinkConfig::with_errors(Duration::from_nanos(*delay), errors);
+        config.framing = framing;
         let ends = [end(switches[i], 0), end(switches[(i + 1) % size], 1)];
         links.push(world.connect(&name("trunk", i), ends, config));
     }
@@ -226,12 +228,38 @@ fn story(ring: &Ring, flows: &[Flow], steps: &[Step], ports: Ports, by_cell: boo
     for (time, what, which) in steps {
         world.run_until(at(*time), &mut heard);
         let which = which % size;
-        match what % 4 {
+        match what % 6 {
             0 => world.set_cut(links[which], true, &mut heard),
             1 => world.set_cut(links[which], false, &mut heard),
             2 => {
                 let switch = switch_of(which, flows, ring, ports);
                 world.power_on(switches[which], switch, &mut heard);
+            }
+            3 => {
+                // Longer and shorter than what it was, in one direction.
+                let change = LineChange {
+                    delay: Some(Duration::from_nanos(time * 7919 % 60_000)),
+                    ..LineChange::default()
+                };
+                let changes = [change, LineChange::default()];
+                world.change_link(links[which], &changes, &mut heard);
+            }
+            4 => {
+                let rates = [time * 7919 % 400_000, time * 104_729 % 90_000];
+                let changes = rates.map(|cells| LineChange {
+                    rate: Some(CellRate::of_cells(1000 + cells as u32)),
+                    ..LineChange::default()
+                });
+                world.change_link(links[which], &changes, &mut heard);
+            }
+            5 => {
+                let change = LineChange {
+                    loss: Some(if time % 2 == 0 { 0.01 } else { 0.0 }),
+                    blocks: Some(if time % 3 == 0 { 0.2 } else { 0.0 }),
+                    block: Some(Duration::from_micros(100)),
+                    ..LineChange::default()
+                };
+                world.change_link(links[which], &[change, LineChange::default()], &mut heard);
             }
             _ => {}
         }

@@ -112,7 +112,7 @@ fn agree(lab: &Lab, report: &RunReport, seen: &Seen, mut broken: u64) {
             broken -= missing;
             assert!(counters.delivered <= counters.sent, "{which}");
             // Nothing leaves faster than the line rate: between two last cells there is at least one cell time.
-            let cell = model.rate.time_of(1).as_nanos() as u64;
+            let cell = model.lines[0].rate.time_of(1).as_nanos() as u64;
             let mut times: Vec<u64> = here.iter().map(|packet| packet.0).collect();
             times.sort_unstable();
             let close = times.windows(2).find(|two| two[1] - two[0] + 1 < cell);

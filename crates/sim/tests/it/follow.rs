@@ -42,13 +42,21 @@ fn holds(lab: &Lab, way: &Followed) {
                 assert!(wait.complete, "{}", text());
             }
             What::Transmission { line, .. } => {
-                let cell = lab.links[line.link().0].rate.time_of(1).as_nanos();
+                let cell = lab.links[line.link().0].lines[line.side()]
+                    .rate
+                    .time_of(1)
+                    .as_nanos();
                 let took = stage.time().as_nanos();
                 assert!(took.abs_diff(cell) <= 1, "{took} {cell} {}", text());
                 lines += 1;
             }
             What::Propagation { line } => {
-                assert_eq!(stage.time(), lab.links[line.link().0].delay, "{}", text());
+                assert_eq!(
+                    stage.time(),
+                    lab.links[line.link().0].lines[line.side()].delay,
+                    "{}",
+                    text()
+                );
             }
             What::Unseen => panic!("{}", text()),
             _ => {}

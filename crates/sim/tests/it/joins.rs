@@ -46,7 +46,10 @@ fn with_trunks(mut lab: Lab, delay: Duration) -> Lab {
             .iter()
             .all(|end| switch(&lab, end.node))
         {
-            lab.links[link].delay = delay;
+            lab.links[link]
+                .lines
+                .iter_mut()
+                .for_each(|line| line.delay = delay);
         }
     }
     lab.traffic.clear();
@@ -61,7 +64,7 @@ fn delay(lab: &Lab, from: NodeId, to: NodeId) -> Duration {
         for link in &lab.links {
             let [a, b] = link.ends.map(|end| end.node);
             for (a, b) in [(a, b), (b, a)] {
-                let Some(time) = times.get(&a).map(|time| *time + link.delay) else {
+                let Some(time) = times.get(&a).map(|time| *time + link.lines[0].delay) else {
                     continue;
                 };
                 let known = times.entry(b).or_insert(time);

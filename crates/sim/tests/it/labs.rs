@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 36] = [
+const LABS: [(&str, &[&str]); 37] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -41,6 +41,8 @@ const LABS: [(&str, &[&str]); 36] = [
     ("call-tunnel", &[]),
     // Tested in `gateways`.
     ("cell-gateway", &[]),
+    // Tested in `lines`.
+    ("dsl", &[]),
     // Tested in `vlans`.
     ("vlans", &[]),
     // Tested in `testers`.

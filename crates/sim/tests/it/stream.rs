@@ -411,7 +411,9 @@ fn the_state_is_exact_with_losses_crashes_restarts_and_cut_links() {
     ];
     let mut campus = repository_lab("campus", &changes);
     for link in &mut campus.links {
-        link.loss = 0.0005;
+        link.lines
+            .iter_mut()
+            .for_each(|line| line.errors.loss = 0.0005);
     }
     campus.until = Some(aerostat_proto::Duration::from_secs(9));
     assert!(

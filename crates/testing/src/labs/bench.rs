@@ -2,7 +2,7 @@
 
 use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour, programs};
-use aerostat_lab::model::Lab;
+use aerostat_lab::model::{Lab, LineChange};
 use aerostat_node::host::{HostCommand, HostEvent, ServiceKind, Station};
 use aerostat_node::inspect::StateKind;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult};
@@ -299,7 +299,20 @@ impl Bench {
     /// Cells are lost at random, and as many get a wrong bit.
     pub fn set_errors(&mut self, link: LinkId, loss: f64) {
         let bit_errors = loss / 424.0;
-        self.world.set_errors(link, loss, bit_errors, &mut self.log);
+        let change = LineChange {
+            loss: Some(loss),
+            bits: Some(bit_errors),
+            ..LineChange::default()
+        };
+        self.change_link(link, &[change; 2]);
+    }
+    /// Gives the directions of a link new values, by the end at which they start.
+    pub fn change_link(&mut self, link: LinkId, changes: &[LineChange; 2]) {
+        self.world.change_link(link, changes, &mut self.log);
+    }
+    /// Makes a link train, or ends this.
+    pub fn train(&mut self, link: LinkId, training: bool) {
+        self.world.set_training(link, training, &mut self.log);
     }
     /// Takes the power of a node.
     pub fn power_off(&mut self, node: NodeId) {

@@ -145,7 +145,9 @@ fn links(picture: &Picture, ways: &Ways<'_>, canvas: &mut Canvas) {
     }
     for (number, cable) in cables() {
         let carried = cable.carried.unwrap_or_default();
-        let share = (carried[0].max(carried[1]) / cable.rate.max(1.0)).min(1.0);
+        let shares = carried.iter().zip(cable.rates);
+        let shares = shares.map(|(carried, rate)| carried / rate.max(1.0));
+        let share = shares.fold(0.0, f64::max).min(1.0);
         if share > 0.0 {
             let width = 0.5 + share * (CONDUIT - 0.5);
             canvas.line(&ways::path(ways.link(number)), "carry", width, "");
@@ -237,7 +239,7 @@ fn threads(
     let shown = shown.filter(|(thread, name)| thread.data || name.is_some());
     let (shown, names): (Vec<&Thread>, Vec<Option<String>>) = shown.unzip();
     let lanes = ways.lanes(&shown);
-    let rates = picture.cables.iter().map(|cable| cable.rate);
+    let rates = picture.cables.iter().flat_map(|cable| cable.rates);
     let fastest = rates.fold(1.0, f64::max);
     let mut above = Vec::new();
     for ((thread, lane), name) in shown.into_iter().zip(lanes).zip(names) {

@@ -123,7 +123,7 @@ impl Loop {
         let builder = Builder::new(&lab, 1, Flavour::Embedded);
         let poll = Poll::new().unwrap();
         let (node, _, model) = lab.outside().next().unwrap();
-        let rate = lab.link(model.attachment.link).rate;
+        let rate = lab.link(model.attachment.link).lines[0].rate;
         let link = Link::new(&model.way, rate, poll.registry(), Token(0)).unwrap();
         let clock = Clock::start();
         let mut world = World::new(&builder, clock.now());

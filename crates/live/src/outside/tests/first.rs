@@ -163,7 +163,7 @@ fn links_come_up_before_the_lab_and_say_what_is_wrong() {
         let lab = aerostat_lab::parse("t.atm.yml", &text, &[]).unwrap().lab;
         let poll = Poll::new().unwrap();
         let (node, _, model) = lab.outside().next().unwrap();
-        let rate = lab.link(model.attachment.link).rate;
+        let rate = lab.link(model.attachment.link).lines[0].rate;
         let link = Link::new(node, &model.way, rate, poll.registry(), Token(0));
         let mut link = link.unwrap();
         let mut told = Vec::new();

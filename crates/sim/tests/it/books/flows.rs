@@ -244,16 +244,17 @@ impl<'a> Check<'a> {
         let cut = self.lab.links.len() as u64 * self.lab.faults.len() as u64;
         let broken = self.lab.links.len() as u64 + cut;
         let links = self.lab.links.iter();
-        let lossy = links.filter(|link| link.loss > 0.0 || link.bit_errors > 0.0);
+        let lossy = links.filter(|link| link.lines.iter().any(|line| line.errors.any()));
         let torn: BTreeSet<Mark> = lossy
             .flat_map(|link| self.seen.vanished_on(&link.name))
             .collect();
         let torn = torn.difference(&self.came).count() as u64;
         match cause {
-            Cause::Cells(DropReason::UnknownVc | DropReason::Closed) | Cause::Cut | Cause::Off => {
-                torn + broken
-            }
-            Cause::Cells(_) | Cause::CellLost | Cause::BitErrors => torn + cut,
+            Cause::Cells(DropReason::UnknownVc | DropReason::Closed)
+            | Cause::Cut
+            | Cause::Retrain
+            | Cause::Off => torn + broken,
+            Cause::Cells(_) | Cause::CellLost | Cause::BitErrors | Cause::BlockLost => torn + cut,
             _ => 0,
         }
     }
@@ -349,7 +350,7 @@ impl<'a> Check<'a> {
             .iter()
             .flat_map(|path| lines.iter().flatten().map(move |link| (path, link)))
         {
-            let room = link.rate.cells_in(path.busy) * PAYLOAD_LEN as u64 + 2 * LONGEST;
+            let room = link.lines[0].rate.cells_in(path.busy) * PAYLOAD_LEN as u64 + 2 * LONGEST;
             let octets = path.received_octets;
             if octets > room {
                 wrong.push(format!(

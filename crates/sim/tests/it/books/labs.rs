@@ -153,7 +153,8 @@ fn flow(hosts: usize) -> impl Strategy<Value = Flow> {
 
 fn fault() -> impl Strategy<Value = Fault> {
     let what = vec![
-        "host", "end", "end", "switch", "router", "link", "trunk", "bus", "les", "mpc",
+        "host", "end", "end", "switch", "router", "link", "trunk", "bus", "les", "mpc", "change",
+        "retrain",
     ];
     (
         500_u32..3500,
@@ -479,10 +480,44 @@ impl RandomLab {
         }
     }
 
+    /// A link of a host becomes slower or faster for a time, or trains. It gets no errors: [`Lossy`] says which links
+    /// have some.
+    fn change_text(&self, fault: &Fault, faults: &mut String) {
+        let host = fault.whom % self.hosts.len();
+        let name = format!("h{host}-s{}", self.hosts[host].switch);
+        let delay = ["0us", "300us", "20ms"][fault.whom % 3];
+        let values = match fault.whom % 2 {
+            0 => format!("delay: {delay}"),
+            _ => format!("rate: {{ up: 1Mbps }}, delay: {{ down: {delay} }}"),
+        };
+        let at = fault.at;
+        let _ = match fault.what {
+            "retrain" => {
+                let time = fault.mended_after.unwrap_or(1);
+                writeln!(
+                    faults,
+                    "  - {{ at: {at}ms, retrain: {name}, duration: {time}ms, {values} }}"
+                )
+            }
+            _ => writeln!(faults, "  - {{ at: {at}ms, change: {name}, {values} }}"),
+        };
+        if let Some(after) = fault.mended_after {
+            let _ = writeln!(
+                faults,
+                "  - {{ at: {}ms, change: {name}, delay: 5us }}",
+                at + after
+            );
+        }
+    }
+
     fn faults_text(&self, text: &mut String) {
         let mut faults = String::new();
         for fault in &self.faults {
             let whom = |of: usize| fault.whom % of;
+            if matches!(fault.what, "change" | "retrain") {
+                self.change_text(fault, &mut faults);
+                continue;
+            }
             let (down, up, name) = match fault.what {
                 "host" => ("crash", "restart", format!("h{}", whom(self.hosts.len()))),
                 // Sender or receiver of a flow, of one with a connection if there is any.

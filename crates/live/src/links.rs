@@ -1,0 +1,163 @@
+//! Links of a running lab: their values, and requests that change them.
+
+use crate::control::{Answer, LinkRequest};
+use crate::site::Site;
+use aerostat_lab::diag::Diagnostics;
+use aerostat_lab::model::{FaultKind, Lab, LineParams, LinkId, Way};
+use aerostat_node::inspect::Table;
+use aerostat_proto::Instant;
+
+aerostat_node::rows! {
+    /// One row for each direction of a link: its values now.
+    struct LineRow: "lab.links" {
+        /// Name of the link.
+        link: String,
+        /// Direction: up is from the user to the network.
+        way: String,
+        /// Sending node.
+        from: String,
+        /// Receiving node.
+        to: String as Detail(1),
+        /// State of the link: up; cut; retrains; down, if a node or a peer is missing.
+        state: String,
+        /// Rate, as in a lab file.
+        rate: String,
+        /// Cells per second.
+        rate_cps: f64 as Detail(2),
+        /// Delay, microseconds.
+        delay_us: f64,
+        /// Probability that a cell is lost.
+        loss: f64,
+        /// Probability that a bit is inverted.
+        bit_errors: f64,
+        /// Probability that a block is lost.
+        block_errors: f64,
+        /// Length of a block, milliseconds.
+        block_ms: f64 as Detail(1),
+        /// True if the values are not those of the lab file.
+        changed: bool,
+    }
+}
+
+/// The link with this name. A link between two switches may be named from either end, and a link out of the lab by the
+/// node at its far end.
+pub(crate) fn find(lab: &Lab, name: &str) -> Result<LinkId, Answer> {
+    lab.find_link(name).map_err(|error| told(&error))
+}
+
+/// The first finding, as an answer.
+fn told(findings: &Diagnostics) -> Answer {
+    let found = findings.iter().next();
+    found.map_or_else(
+        || Answer::error("this is not possible", ""),
+        |found| Answer::error(&*found.message, found.hint.clone().unwrap_or_default()),
+    )
+}
+
+/// Answers a request about links.
+pub(crate) fn answer(
+    site: &mut Site<'_>,
+    request: &LinkRequest,
+    now: Instant,
+) -> Result<Answer, Answer> {
+    match request {
+        LinkRequest::Show { links } => show(site, links),
+        LinkRequest::Set {
+            link,
+            values,
+            retrain,
+        } => set(site, link, values, retrain.as_deref(), now),
+        LinkRequest::Reset { link } => reset(site, link, now),
+    }
+}
+
+/// The values of some links, or of all.
+fn show(site: &Site<'_>, names: &[String]) -> Result<Answer, Answer> {
+    let links = match names {
+        [] => (0..site.lab.links.len()).map(LinkId).collect(),
+        names => {
+            let found = names.iter().map(|name| find(site.lab, name));
+            found.collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    let rows = links.into_iter().flat_map(|link| rows(site, link));
+    Ok(in_words(site, Table::of(rows)))
+}
+
+/// Gives a link new values, after it has trained if `retrain` says how long.
+fn set(
+    site: &mut Site<'_>,
+    name: &str,
+    values: &[String],
+    retrain: Option<&str>,
+    now: Instant,
+) -> Result<Answer, Answer> {
+    let link = find(site.lab, name)?;
+    if retrain.is_some() && site.world.is_training(link) {
+        let text = format!("{name} trains already");
+        return Err(Answer::error(text, "it takes new values when it is ready"));
+    }
+    let name = &site.lab.link(link).name;
+    let faults = site.lab.link_faults(name, values, retrain);
+    let faults = faults.map_err(|error| told(&error))?;
+    site.plan(faults, now);
+    Ok(done(site, link, now))
+}
+
+/// Gives a link the values of the lab file.
+fn reset(site: &mut Site<'_>, name: &str, now: Instant) -> Result<Answer, Answer> {
+    let link = find(site.lab, name)?;
+    site.break_or_mend(FaultKind::Reset(link), now);
+    Ok(done(site, link, now))
+}
+
+/// Makes what is due happen; the answer is the link.
+fn done(site: &mut Site<'_>, link: LinkId, now: Instant) -> Answer {
+    site.faults(now);
+    let rows = rows(site, link);
+    in_words(site, Table::of(rows))
+}
+
+fn in_words(site: &Site<'_>, table: Table) -> Answer {
+    Answer::Ok(vec![crate::answers::in_json(&site.lab.name, &table)].into())
+}
+
+/// Both directions of a link, up first.
+fn rows(site: &Site<'_>, id: LinkId) -> [LineRow; 2] {
+    let link = site.lab.link(id);
+    let lines = site.world.lines_of(id);
+    let state = if site.world.is_cut(id) {
+        "cut"
+    } else if site.world.is_training(id) {
+        "retrains"
+    } else if site.world.carries(id) {
+        "up"
+    } else {
+        "down"
+    };
+    Way::ALL.map(|way| {
+        let side = link.side(way);
+        let line = lines[side];
+        let LineParams {
+            rate,
+            delay,
+            errors,
+        } = line;
+        let name = |side: usize| site.lab.node(link.ends[side].node).name.clone();
+        LineRow {
+            link: link.name.clone(),
+            way: way.to_string(),
+            from: name(side),
+            to: name(1 - side),
+            state: state.to_owned(),
+            rate: rate.to_string(),
+            rate_cps: rate.numerator() as f64 / rate.denominator() as f64,
+            delay_us: delay.as_nanos() as f64 / 1e3,
+            loss: errors.loss,
+            bit_errors: errors.bits,
+            block_errors: errors.blocks,
+            block_ms: errors.block.as_nanos() as f64 / 1e6,
+            changed: line != link.lines[side],
+        }
+    })
+}

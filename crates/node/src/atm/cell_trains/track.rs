@@ -1,0 +1,72 @@
+//! A line in the view of trains, and the order of arrivals there.
+
+use super::Trains;
+use crate::atm::pdu::CellRun;
+use aerostat_proto::{Duration, Instant};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+
+/// A line in the view of trains.
+#[derive(Debug)]
+pub(super) struct Track {
+    /// Number of the line as a source of events: cells of one instant come by source.
+    pub(super) source: u32,
+    pub(super) delay: Duration,
+    /// Earliest arrival of the next cell, in nanoseconds, after a delay that became shorter; else it may be any.
+    pub(super) floor: u64,
+    /// True if trains end at the far node.
+    pub(super) ends: bool,
+    /// True if the near node is an end system, where transfer delays start.
+    pub(super) first: bool,
+    /// True if cells leave one by one.
+    pub(super) single: bool,
+    /// Trains on the line, oldest first.
+    pub(super) on: VecDeque<u32>,
+    /// Number of these of which each cell matters and further cells come.
+    pub(super) dense: u32,
+    /// Arrivals of cells that matter, and their trains, in order.
+    pub(super) due: VecDeque<(u64, u32)>,
+    /// The same of cells that were on the line when their train became one of which each cell matters. They may be in
+    /// both lists.
+    pub(super) late_due: BTreeSet<(u64, u32)>,
+    /// Next arrivals at the port in front of the line: time, source, train.
+    pub(super) arrivals: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// The lines whose trains go to the port in front of this line, and the number of these trains.
+    pub(super) feeders: Vec<(u32, u32)>,
+    /// PDUs whose end is noted and whose rest may follow in a further train, each with the index of the next cell.
+    pub(super) parts: VecDeque<(CellRun, u16)>,
+}
+
+impl Track {
+    /// The arrival of a cell that would arrive at `at`: not before cells that left earlier.
+    #[inline]
+    pub(super) const fn in_order(&mut self, at: u64) -> u64 {
+        if at >= self.floor {
+            return at;
+        }
+        let at = self.floor;
+        self.floor += 1;
+        at
+    }
+}
+
+impl Trains {
+    /// Gives a line another delay. Cells that leave later arrive behind those that are on it, and behind `floor`, in
+    /// nanoseconds: the arrival of the last one that is on it alone, or 0.
+    pub fn set_delay(&mut self, line: u32, delay: Duration, floor: u64) {
+        let track = &self.tracks[line as usize];
+        let trains = track.on.iter().map(|id| &self.trains[*id as usize]);
+        let last = trains.filter_map(|train| train.times.back()).max();
+        let floor = last.copied().unwrap_or(0).max(floor);
+        let track = &mut self.tracks[line as usize];
+        track.delay = delay;
+        track.floor = track.floor.max(floor.saturating_add(1));
+    }
+
+    /// The arrival of a cell that would arrive at `at` if no cell were on the line before it.
+    #[inline]
+    pub fn in_order(&mut self, line: u32, at: Instant) -> Instant {
+        let track = &mut self.tracks[line as usize];
+        Instant::from_nanos(track.in_order(at.as_nanos()))
+    }
+}
