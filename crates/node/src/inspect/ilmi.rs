@@ -11,41 +11,45 @@ crate::rows! {
     pub const TABLES;
 
     /// One row for each interface that ILMI manages.
-    pub struct Peer: "ilmi.ilmi" {
+    pub struct Peer: "ilmi.ilmi" for (end: &End<'_>) {
         /// Number of the port; 0 on an end system.
-        pub port: usize,
+        pub port: usize = end.port,
         /// System at the port, or the name of the end system.
-        pub name: String,
+        pub name: String = end.name.to_owned(),
         /// State of the registration.
-        pub state: Name,
+        pub state: Name = named(end.seen.state),
         /// System identifier of the other end.
-        pub peer: Option<String>,
+        pub peer: Option<String> = end.seen.peer.system.as_ref().map(|octets| hex(octets)),
         /// Device type of the other end: `user` or `node`, or `-` before it has said so.
-        pub device: Device,
+        pub device: Device = match end.seen.peer.device {
+            Some(1) => Device::User,
+            Some(2) => Device::Node,
+            _ => Device::Unknown,
+        },
         /// Version of the UNI that both ends have agreed on.
-        pub uni: Option<Version>,
+        pub uni: Option<Version> = end.seen.version,
         /// Network prefixes that are registered.
-        pub prefixes: usize,
+        pub prefixes: usize = end.seen.prefixes.len(),
         /// Messages sent.
-        pub sent: u64,
+        pub sent: u64 = end.seen.counters.sent,
         /// Messages received.
-        pub received: u64,
+        pub received: u64 = end.seen.counters.received,
         /// Requests that the other end did not answer in time.
-        pub unanswered: u64,
+        pub unanswered: u64 = end.seen.counters.timeouts,
         /// Times that the other end was lost.
-        pub lost: u64,
+        pub lost: u64 = end.seen.counters.losses,
         /// Requests that were refused, or for which there was no room.
-        pub refused: u64,
+        pub refused: u64 = end.seen.counters.errors_sent + end.seen.counters.full,
     }
 
     /// One row for each address that is registered by ILMI.
-    pub struct Address: "ilmi.addresses" {
+    pub struct Address: "ilmi.addresses" for (end: &End<'_>, address: AtmAddress) {
         /// Number of the port; 0 on an end system.
-        pub port: usize,
+        pub port: usize = end.port,
         /// System at the port, or the name of the end system.
-        pub name: String,
+        pub name: String = end.name.to_owned(),
         /// ATM address.
-        pub address: AtmAddress,
+        pub address: AtmAddress = address,
     }
 
     /// One row for each LECS that the network names.
@@ -55,52 +59,30 @@ crate::rows! {
     }
 }
 
-impl Peer {
-    fn of(port: usize, name: &str, seen: &Snapshot) -> Self {
-        let hex = |octets: &[u8]| {
-            let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-            octets.join(":")
-        };
-        Self {
-            port,
-            name: name.to_owned(),
-            state: named(seen.state),
-            peer: seen.peer.system.as_ref().map(|octets| hex(octets)),
-            device: match seen.peer.device {
-                Some(1) => Device::User,
-                Some(2) => Device::Node,
-                _ => Device::Unknown,
-            },
-            uni: seen.version,
-            prefixes: seen.prefixes.len(),
-            sent: seen.counters.sent,
-            received: seen.counters.received,
-            unanswered: seen.counters.timeouts,
-            lost: seen.counters.losses,
-            refused: seen.counters.errors_sent + seen.counters.full,
-        }
-    }
+/// Octets in hex digits.
+fn hex(octets: &[u8]) -> String {
+    let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    octets.join(":")
 }
 
 /// An interface with ILMI.
-pub(crate) struct End<'a> {
+#[derive(Debug)]
+pub struct End<'a> {
     /// Number of the port.
-    pub(crate) port: usize,
+    pub port: usize,
     /// Name of the neighbour, or of the host itself.
-    pub(crate) name: &'a str,
-    pub(crate) seen: Snapshot,
+    pub name: &'a str,
+    /// State of its registration.
+    pub seen: Snapshot,
 }
 
 /// The peers of these interfaces, and their addresses.
 pub(crate) fn tables<'a>(ends: impl Iterator<Item = End<'a>>) -> Vec<Table> {
     let (mut peers, mut addresses) = (Vec::new(), Vec::new());
-    for End { port, name, seen } in ends {
-        peers.push(Peer::of(port, name, &seen));
-        addresses.extend(seen.addresses.iter().map(|address| Address {
-            port,
-            name: name.to_owned(),
-            address: *address,
-        }));
+    for end in ends {
+        peers.push(Peer::of(&end));
+        let registered = end.seen.addresses.iter();
+        addresses.extend(registered.map(|address| Address::of(&end, *address)));
     }
     vec![Table::of(peers), Table::of(addresses)]
 }

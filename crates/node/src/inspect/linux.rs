@@ -6,6 +6,7 @@
 use super::words::{Aal, AtmarpEnd, AtmarpState};
 use crate::atm::port::PortLimits;
 use aerostat_proto::clip::{ConnRow, EntryRow, Snapshot};
+use aerostat_proto::socket::PduCounts;
 use aerostat_wire::cell::PAYLOAD_LEN;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, Vc};
 use std::net::Ipv4Addr;
@@ -71,21 +72,21 @@ crate::rows! {
     }
 
     /// One row for each AAL: PDUs sent and received. Only AAL5 is used.
-    pub struct Diag: "atmdiag." {
+    pub struct Diag: "atmdiag." for (aal: Aal, counts: PduCounts) {
         /// Number of the ATM interface.
-        pub itf: u8,
+        pub itf: u8 = 0,
         /// The AAL.
-        pub aal: Aal,
+        pub aal: Aal = aal,
         /// PDUs sent.
-        pub tx_okay: u64,
+        pub tx_okay: u64 = counts.sent,
         /// PDUs that the adapter had no room for.
-        pub tx_err: u64,
+        pub tx_err: u64 = counts.not_sent,
         /// PDUs received.
-        pub rx_okay: u64,
+        pub rx_okay: u64 = counts.received,
         /// PDUs that came with cells missing or damaged.
-        pub rx_err: u64,
+        pub rx_err: u64 = counts.damaged,
         /// PDUs received without room for them: 0, because an adapter of a lab always has room.
-        pub rx_drop: u64,
+        pub rx_drop: u64 = 0,
     }
 }
 

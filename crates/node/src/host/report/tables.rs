@@ -10,7 +10,6 @@ use crate::signalling::CallInfo;
 use aerostat_proto::Instant;
 use aerostat_proto::lane::lec::LecSnapshot;
 use aerostat_proto::lane::server::ServerSnapshot;
-use aerostat_proto::socket::PduCounts;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::collections::BTreeMap;
@@ -85,17 +84,9 @@ impl Station {
     }
 
     fn diag_rows(&self) -> [linux::Diag; 2] {
-        let row = |aal, counts: PduCounts| linux::Diag {
-            itf: 0,
-            aal,
-            tx_okay: counts.sent,
-            tx_err: counts.not_sent,
-            rx_okay: counts.received,
-            rx_err: counts.damaged,
-            rx_drop: 0,
-        };
         let [aal0, aal5] = self.pdu_counts();
-        [row(Aal::Aal0, aal0), row(Aal::Aal5, aal5)]
+        let of = linux::Diag::of;
+        [of(Aal::Aal0, aal0), of(Aal::Aal5, aal5)]
     }
 }
 
