@@ -12,11 +12,11 @@
 //! below 60 octets is padded before its FCS, because that covers the padding. Without it no padding is added.
 //!
 //! Standards: RFC 2684 §5 and §6 (bridged and routed, LLC and VC multiplexing), RFC 2364 (PPPoA), RFC 2516 §4 (PPPoE),
-//! LANE v2 §4.1.1, MPOA 1.1 (tagged shortcuts). Not implemented: bridged PDUs of other media, 802.1D PDUs; LCP and the
-//! discovery stage of PPPoE, which a line carries before its first packet.
+//! LANE v2 §4.1.1, MPOA 1.1 (tagged shortcuts). Not implemented: bridged PDUs of other media; LCP and the discovery stage
+//! of PPPoE, which a line carries before its first packet and which are recognised only.
 
 use crate::llc::LlcSnap;
-use crate::{aal5, named};
+use crate::{DecodeError, ErrorKind, MacAddr, Reader, aal5, named};
 use crc_fast::{CrcAlgorithm, checksum};
 
 named! {
@@ -57,11 +57,50 @@ named! {
 /// NLPID header of PPP. Source: RFC 2364.
 const PPP_LLC: [u8; 4] = [0xfe, 0xfe, 0x03, 0xcf];
 /// PPP protocol of IPv4. Source: RFC 1332 §2.
-const PPP_IPV4: [u8; 2] = [0x00, 0x21];
+const PPP_IPV4: u16 = 0x0021;
+/// Version and type of PPPoE, and the code of its session stage. Source: RFC 2516 §4.
+const PPPOE_DATA: [u8; 2] = [0x11, 0];
+/// Types of Ethernet frames.
+const TYPE_IPV4: u16 = 0x0800;
+const TYPE_PPPOE_DISCOVERY: u16 = 0x8863;
+const TYPE_PPPOE_SESSION: u16 = 0x8864;
+/// PID of bridged 802.1D PDUs. Source: RFC 2684 §5.2.
+const BRIDGED_BPDU: LlcSnap = LlcSnap::Other {
+    oui: [0, 0x80, 0xc2],
+    pid: 0x000e,
+};
 /// Shortest Ethernet frame without its FCS.
 const SHORTEST: usize = 60;
 /// Octets of an Ethernet header.
 const ETHERNET: usize = 14;
+/// Octets of an FCS.
+const FCS: usize = 4;
+
+/// Addresses of the frame, and the session, in the headers of PPPoE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// MAC address of the station at the other end.
+    pub peer: MacAddr,
+    /// MAC address of this station.
+    pub own: MacAddr,
+    /// Number of the session, the same in both directions. Source: RFC 2516 §4.
+    pub id: u16,
+}
+
+/// Content of an SDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried<'a> {
+    /// An IPv4 packet, of a line that is routed or has PPP.
+    Packet(&'a [u8]),
+    /// An Ethernet frame without its FCS, of 14 octets or more, of a bridged line.
+    Frame(&'a [u8]),
+    /// An 802.1D PDU of a bridge.
+    Bpdu(&'a [u8]),
+    /// PPP that is no IPv4 packet, such as LCP: its protocol.
+    Ppp(u16),
+    /// A frame of the discovery stage of PPPoE.
+    Discovery,
+}
 
 impl Encapsulation {
     /// True if the packet is in an Ethernet frame.
@@ -98,10 +137,53 @@ impl Encapsulation {
         if self.is_pppoe() { 1492 } else { 1500 }
     }
 
+    /// True if a header of LLC begins the SDU.
+    #[must_use]
+    pub const fn is_llc(self) -> bool {
+        !matches!(
+            self,
+            Self::RoutedVc
+                | Self::PppoaVc
+                | Self::BridgedVc
+                | Self::BridgedVcFcs
+                | Self::PppoeVc
+                | Self::PppoeVcFcs
+                | Self::Lane
+        )
+    }
+
+    /// True if PPP, and nothing else, carries packets.
+    #[must_use]
+    pub const fn is_ppp(self) -> bool {
+        self.is_pppoe() || matches!(self, Self::PppoaVc | Self::PppoaLlc)
+    }
+
+    /// True if its users send Ethernet frames; others send IPv4 packets.
+    #[must_use]
+    pub const fn is_bridged(self) -> bool {
+        matches!(
+            self,
+            Self::BridgedVc | Self::BridgedVcFcs | Self::BridgedLlc | Self::BridgedLlcFcs
+        )
+    }
+
     /// The SDU for a packet of at most [`aal5::MAX_SDU`] less 64 octets. Addresses, the session and the tag are zero.
     #[must_use]
     pub fn sdu(self, packet: &[u8]) -> Vec<u8> {
-        let mut sdu = Vec::with_capacity(packet.len() + 64);
+        if !self.is_bridged() && self != Self::Lane {
+            return self.encode(packet, &Session::default());
+        }
+        let mut frame = vec![0; ETHERNET - 2];
+        frame.extend(TYPE_IPV4.to_be_bytes());
+        frame.extend(packet);
+        self.encode(&frame, &Session::default())
+    }
+
+    /// The SDU for an Ethernet frame without its FCS ([`is_bridged`](Self::is_bridged), and LANE), or for an IPv4
+    /// packet, of at most [`aal5::MAX_SDU`] less 64 octets. The LECID and the tag are zero.
+    #[must_use]
+    pub fn encode(self, octets: &[u8], session: &Session) -> Vec<u8> {
+        let mut sdu = Vec::with_capacity(octets.len() + 64);
         match self {
             Self::RoutedLlc => LlcSnap::Ipv4.encode(&mut sdu),
             Self::PppoaLlc => sdu.extend(PPP_LLC),
@@ -114,26 +196,20 @@ impl Encapsulation {
             _ if self.is_ethernet() => sdu.extend([0, 0]),
             _ => {}
         }
-        if matches!(self, Self::PppoaVc | Self::PppoaLlc) {
-            sdu.extend(PPP_IPV4);
-        }
         let frame = sdu.len();
-        if self.is_ethernet() {
-            sdu.extend([0; ETHERNET - 2]);
-            sdu.extend(if self.is_pppoe() {
-                [0x88, 0x64]
-            } else {
-                [0x08, 0x00]
-            });
-        }
         if self.is_pppoe() {
-            // Version and type 1, code 0, session 0, length with the PPP protocol.
-            let length = (packet.len() + PPP_IPV4.len()) as u16;
-            sdu.extend([0x11, 0, 0, 0]);
-            sdu.extend(length.to_be_bytes());
-            sdu.extend(PPP_IPV4);
+            sdu.extend(session.peer.0);
+            sdu.extend(session.own.0);
+            sdu.extend(TYPE_PPPOE_SESSION.to_be_bytes());
+            sdu.extend(PPPOE_DATA);
+            sdu.extend(session.id.to_be_bytes());
+            let length = octets.len() + size_of_val(&PPP_IPV4);
+            sdu.extend((length as u16).to_be_bytes());
         }
-        sdu.extend(packet);
+        if self.is_ppp() {
+            sdu.extend(PPP_IPV4.to_be_bytes());
+        }
+        sdu.extend(octets);
         // A LANE client pads to the shortest frame, too.
         if self.has_fcs() || self == Self::Lane {
             let least = (frame + SHORTEST).max(sdu.len());
@@ -145,6 +221,89 @@ impl Encapsulation {
             sdu.extend(fcs.to_le_bytes());
         }
         sdu
+    }
+
+    /// Content of an SDU of a line. With LLC, frames with and without their FCS are taken, since the header tells.
+    ///
+    /// # Errors
+    /// `Short` and `Value` name the field that is not one of this encapsulation, or not of this session; `Checksum` is
+    /// that of a wrong FCS. LANE and MPOA have machines of their own, and every SDU is an error of `encapsulation`.
+    pub fn decode<'a>(self, sdu: &'a [u8], session: &Session) -> Result<Carried<'a>, DecodeError> {
+        match self {
+            Self::RoutedVc => packet_at(sdu, 0, sdu),
+            Self::RoutedLlc => match LlcSnap::decode(sdu)? {
+                (LlcSnap::Ipv4, packet) => packet_at(sdu, sdu.len() - packet.len(), packet),
+                (other, _) => Err(wrong_pid(other)),
+            },
+            Self::PppoaVc => ppp_at(sdu, 0),
+            Self::PppoaLlc => {
+                let mut reader = Reader::new(sdu);
+                let llc: [u8; 4] = reader.array("ppp.llc")?;
+                if llc != PPP_LLC {
+                    let value = u32::from_be_bytes(llc);
+                    return Err(DecodeError::value("ppp.llc", 0, value));
+                }
+                ppp_at(sdu, PPP_LLC.len())
+            }
+            Self::Lane | Self::MpoaTagged => Err(DecodeError::value("encapsulation", 0, 0)),
+            _ => {
+                let (at, fcs) = match self.is_llc() {
+                    true => match LlcSnap::decode(sdu)? {
+                        (LlcSnap::BridgedEthernet { fcs }, frame) => (sdu.len() - frame.len(), fcs),
+                        (BRIDGED_BPDU, bpdu) => return Ok(Carried::Bpdu(bpdu)),
+                        (other, _) => return Err(wrong_pid(other)),
+                    },
+                    false => match Reader::new(sdu).u16("bridged.padding")? {
+                        0 => (2, self.has_fcs()),
+                        other => {
+                            return Err(DecodeError::value("bridged.padding", 0, other.into()));
+                        }
+                    },
+                };
+                let frame = frame_at(sdu, at, fcs)?;
+                match self.is_pppoe() {
+                    true => pppoe_at(sdu, at, frame, session),
+                    false => Ok(Carried::Frame(frame)),
+                }
+            }
+        }
+    }
+
+    /// The encapsulation of an SDU, as far as its octets tell; `None` if they are of none, or of LANE or MPOA. A frame of
+    /// VC multiplexing has its FCS if it ends with a right one.
+    #[must_use]
+    pub fn of(sdu: &[u8]) -> Option<Self> {
+        const FRAMES: [(Encapsulation, Encapsulation); 4] = [
+            (Encapsulation::BridgedVcFcs, Encapsulation::PppoeVcFcs),
+            (Encapsulation::BridgedVc, Encapsulation::PppoeVc),
+            (Encapsulation::BridgedLlcFcs, Encapsulation::PppoeLlcFcs),
+            (Encapsulation::BridgedLlc, Encapsulation::PppoeLlc),
+        ];
+        let any = Session::default();
+        for (bridged, pppoe) in FRAMES {
+            let header = LlcSnap::BridgedEthernet {
+                fcs: bridged.has_fcs(),
+            }
+            .header();
+            let begins = bridged.is_llc() && !sdu.starts_with(&header);
+            match bridged.decode(sdu, &any) {
+                Ok(Carried::Frame(frame)) if !begins => {
+                    let of_pppoe = [TYPE_PPPOE_SESSION, TYPE_PPPOE_DISCOVERY].map(Some);
+                    let is_pppoe = of_pppoe.contains(&type_of(frame));
+                    return Some(if is_pppoe { pppoe } else { bridged });
+                }
+                Ok(Carried::Bpdu(_)) => return Some(Self::BridgedLlc),
+                _ => {}
+            }
+        }
+        [
+            Self::RoutedLlc,
+            Self::PppoaLlc,
+            Self::RoutedVc,
+            Self::PppoaVc,
+        ]
+        .into_iter()
+        .find(|one| one.decode(sdu, &any).is_ok())
     }
 
     /// Octets beyond a packet that needs no padding of a frame: headers, FCS and the trailer of AAL5.
@@ -160,6 +319,113 @@ impl Encapsulation {
         let empty = self.sdu(&[]).len() + aal5::TRAILER_LEN;
         empty - self.overhead()
     }
+}
+
+/// Type of an Ethernet frame.
+fn type_of(frame: &[u8]) -> Option<u16> {
+    Reader::new(frame.get(ETHERNET - 2..)?)
+        .u16("ethernet.type")
+        .ok()
+}
+
+/// The error of a header of LLC that is well formed and of another protocol.
+fn wrong_pid(other: LlcSnap) -> DecodeError {
+    let [.., high, low] = other.header();
+    DecodeError::value("snap.pid", 6, u16::from_be_bytes([high, low]).into())
+}
+
+fn packet_at<'a>(sdu: &[u8], at: usize, packet: &'a [u8]) -> Result<Carried<'a>, DecodeError> {
+    match packet.first() {
+        Some(first) if first >> 4 == 4 => Ok(Carried::Packet(packet)),
+        Some(first) => Err(DecodeError::value("ip.version", at, (first >> 4).into())),
+        None => Err(DecodeError::short("ip.version", sdu.len())),
+    }
+}
+
+/// PPP at an offset: a protocol of two octets, or of one whose last bit is set. Source: RFC 1661 §2, §6.5.
+fn ppp_at(sdu: &[u8], at: usize) -> Result<Carried<'_>, DecodeError> {
+    let mut reader = Reader::new(sdu.get(at..).unwrap_or_default());
+    let first = reader
+        .u8("ppp.protocol")
+        .map_err(|_| DecodeError::short("ppp.protocol", at))?;
+    let protocol = match first & 1 {
+        1 => first.into(),
+        _ => {
+            let second = reader.u8("ppp.protocol");
+            let second = second.map_err(|_| DecodeError::short("ppp.protocol", at + 1))?;
+            u16::from_be_bytes([first, second])
+        }
+    };
+    // The last octet of a protocol is odd, and the last bit of its first octet is 0.
+    if protocol & 1 == 0 {
+        return Err(DecodeError::value("ppp.protocol", at, protocol.into()));
+    }
+    let rest = reader.rest();
+    match protocol {
+        PPP_IPV4 => packet_at(sdu, sdu.len() - rest.len(), rest),
+        other => Ok(Carried::Ppp(other)),
+    }
+}
+
+/// The Ethernet frame at an offset, with its FCS checked and removed.
+fn frame_at(sdu: &[u8], at: usize, fcs: bool) -> Result<&[u8], DecodeError> {
+    let frame = sdu.get(at..).unwrap_or_default();
+    let least = if fcs { ETHERNET + FCS } else { ETHERNET };
+    if frame.len() < least {
+        return Err(DecodeError::short("ethernet.header", sdu.len()));
+    }
+    let (covered, check) = frame.split_at(frame.len() - if fcs { FCS } else { 0 });
+    let sum = checksum(CrcAlgorithm::Crc32IsoHdlc, covered) as u32;
+    if fcs && check != sum.to_le_bytes() {
+        return Err(DecodeError {
+            field: "ethernet.fcs",
+            offset: at + covered.len(),
+            kind: ErrorKind::Checksum,
+        });
+    }
+    Ok(covered)
+}
+
+/// PPPoE in a frame that begins at an offset.
+fn pppoe_at<'a>(
+    sdu: &[u8],
+    at: usize,
+    frame: &'a [u8],
+    session: &Session,
+) -> Result<Carried<'a>, DecodeError> {
+    match type_of(frame) {
+        Some(TYPE_PPPOE_SESSION) => {}
+        Some(TYPE_PPPOE_DISCOVERY) => return Ok(Carried::Discovery),
+        other => {
+            let value = other.unwrap_or_default().into();
+            return Err(DecodeError::value(
+                "ethernet.type",
+                at + ETHERNET - 2,
+                value,
+            ));
+        }
+    }
+    let moved = |error: DecodeError| DecodeError {
+        offset: error.offset + at + ETHERNET,
+        ..error
+    };
+    let mut reader = Reader::new(frame.get(ETHERNET..).unwrap_or_default());
+    let code = u16::from_be_bytes(reader.array("pppoe.code").map_err(moved)?);
+    if code.to_be_bytes() != PPPOE_DATA {
+        return Err(moved(DecodeError::value("pppoe.code", 0, code.into())));
+    }
+    let id = reader.u16("pppoe.session").map_err(moved)?;
+    if id != session.id {
+        return Err(moved(DecodeError::value("pppoe.session", 2, id.into())));
+    }
+    let length = usize::from(reader.u16("pppoe.length").map_err(moved)?);
+    // Padding of the frame may follow.
+    let ppp = reader.rest().get(..length);
+    let ppp = ppp.ok_or_else(|| moved(DecodeError::value("pppoe.length", 4, length as u32)))?;
+    ppp_at(ppp, 0).map_err(|error| DecodeError {
+        offset: error.offset + sdu.len().min(at + ETHERNET + 6),
+        ..error
+    })
 }
 
 #[cfg(test)]
@@ -220,7 +486,121 @@ mod tests {
         }
     }
 
+    /// Encapsulations that a line decodes.
+    fn decoded() -> impl Iterator<Item = Encapsulation> {
+        let others = [Encapsulation::Lane, Encapsulation::MpoaTagged];
+        let all = Encapsulation::ALL.into_iter();
+        all.filter(move |one| !others.contains(one))
+    }
+
+    fn session() -> Session {
+        Session {
+            peer: MacAddr([2, 0, 0, 0, 0, 9]),
+            own: MacAddr([2, 0, 0, 0, 0, 7]),
+            id: 5,
+        }
+    }
+
+    /// PDUs that carry no packet: LCP, discovery, and a BPDU; and those that are none of the line.
+    #[test]
+    fn what_is_no_packet_is_named() {
+        let any = Session::default();
+        let lcp = [0xc0, 0x21, 1, 1, 0, 4];
+        let said = Encapsulation::PppoaVc.decode(&lcp, &any);
+        assert_eq!(said, Ok(Carried::Ppp(0xc021)));
+        // The protocol of one octet, which a peer may send after LCP has agreed on it.
+        let packet = [0x45, 0, 0, 20];
+        let short = [&[0x21][..], &packet].concat();
+        let said = Encapsulation::PppoaVc.decode(&short, &any);
+        assert_eq!(said, Ok(Carried::Packet(&packet)));
+        let mut padi = Encapsulation::BridgedLlc.encode(&[0xff; 60], &any);
+        padi[22..24].copy_from_slice(&[0x88, 0x63]);
+        assert_eq!(
+            Encapsulation::PppoeLlc.decode(&padi, &any),
+            Ok(Carried::Discovery)
+        );
+        assert_eq!(Encapsulation::of(&padi), Some(Encapsulation::PppoeLlc));
+        let bpdu = [0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 0x0e, 0, 0, 0, 0];
+        let said = Encapsulation::BridgedLlc.decode(&bpdu, &any);
+        assert_eq!(said, Ok(Carried::Bpdu(&[0; 4])));
+        for (line, sdu, field) in [
+            (
+                Encapsulation::BridgedLlc,
+                &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0, 0x45][..],
+                "snap.pid",
+            ),
+            (Encapsulation::RoutedLlc, &padi[..], "snap.pid"),
+            (Encapsulation::PppoaLlc, &padi[..], "ppp.llc"),
+            (Encapsulation::PppoaVc, &padi[..], "ppp.protocol"),
+            (Encapsulation::BridgedVc, &lcp[..], "bridged.padding"),
+            (Encapsulation::BridgedVc, &[0; 15][..], "ethernet.header"),
+            (Encapsulation::BridgedVcFcs, &[0; 30][..], "ethernet.fcs"),
+            (Encapsulation::RoutedVc, &[0x60; 40][..], "ip.version"),
+            (Encapsulation::Lane, &[0; 40][..], "encapsulation"),
+        ] {
+            let error = line.decode(sdu, &any).unwrap_err();
+            assert_eq!(error.field, field, "{line}: {error}");
+        }
+    }
+
+    /// Each field of PPPoE, at its offset in the SDU.
+    #[test]
+    fn a_session_takes_its_own_pdus() {
+        let (own, packet) = (session(), [0x45, 0, 0, 20]);
+        let sdu = Encapsulation::PppoeLlc.encode(&packet, &own);
+        for (at, field) in [
+            (22, "ethernet.type"),
+            (24, "pppoe.code"),
+            (25, "pppoe.code"),
+            (27, "pppoe.session"),
+            (29, "pppoe.length"),
+            (30, "ppp.protocol"),
+            (32, "ip.version"),
+        ] {
+            let mut wrong = sdu.clone();
+            wrong[at] ^= 0x80 | u8::from(at == 30);
+            let error = match Encapsulation::PppoeLlc.decode(&wrong, &own) {
+                Err(error) => error,
+                Ok(Carried::Ppp(_)) if at == 30 => continue,
+                other => panic!("{at}: {other:?}"),
+            };
+            assert_eq!(error.field, field, "{error}");
+            assert!(error.offset <= at && at < error.offset + 2, "{at}: {error}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_is_encoded_decodes(length in 20usize..1600, which in 0usize..12, fill in any::<u8>()) {
+            let one = decoded().nth(which).expect("12");
+            let mut octets = vec![fill; length];
+            octets[0] = 0x45;
+            if one.is_bridged() {
+                octets[12..14].copy_from_slice(&[8, 0]);
+            }
+            let sdu = one.encode(&octets, &session());
+            // A frame with its FCS was padded.
+            match one.decode(&sdu, &session()) {
+                Ok(Carried::Packet(packet)) => prop_assert_eq!(packet, &octets[..]),
+                Ok(Carried::Frame(frame)) => {
+                    prop_assert!(frame.starts_with(&octets));
+                    let least = if one.has_fcs() { SHORTEST } else { 0 };
+                    prop_assert_eq!(frame.len(), length.max(least));
+                }
+                other => prop_assert!(false, "{}: {:?}", one, other),
+            }
+            prop_assert_eq!(Encapsulation::of(&sdu), Some(one));
+        }
+
+        #[test]
+        fn any_octets_decode_or_not(sdu in proptest::collection::vec(any::<u8>(), 0..80), which in 0usize..14) {
+            let one = Encapsulation::ALL[which];
+            if let Err(error) = one.decode(&sdu, &session()) {
+                prop_assert!(error.offset <= sdu.len(), "{}", error);
+            }
+            let _ = Encapsulation::of(&sdu);
+        }
+
         #[test]
         fn an_sdu_has_its_packet_and_its_overhead(length in 0usize..2000, which in 0usize..14) {
             let one = Encapsulation::ALL[which];
