@@ -6,7 +6,7 @@
 //! | an assured link for signalling | [`sscop`] (Q.2110), [`saal`] (Q.2130) |
 //! | calls at the user-network interface | [`uni`] (Q.2931, Q.2971), [`interface`] (it and its link), [`ilmi`] for addresses |
 //! | the ATM service | [`atm`]: what users of connections ask for and are told |
-//! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`nhrp`], [`mpoa`] (client and server) |
+//! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`line`](mod@line), [`nhrp`], [`mpoa`] (client and server) |
 //! | transport protocols | [`atp`] on such connections, [`tcp`] over IP |
 //! | parts of them in processes of their own | [`split`], [`sigd`] |
 //! | programs of the machine | [`socket`]: the messages of the socket service |
@@ -84,6 +84,7 @@ pub mod discard;
 pub mod ilmi;
 pub mod interface;
 pub mod lane;
+pub mod line;
 pub mod machine;
 mod mix;
 pub mod mpoa;
