@@ -32,6 +32,7 @@ mod ethernet;
 mod flows;
 mod ip;
 mod lane;
+mod line;
 mod mpoa;
 mod native;
 mod scale;
@@ -515,6 +516,9 @@ impl<'a> Builder<'a> {
         let elan = self.lab.elan(model.elan);
         if let Some(lis) = &elan.clip {
             return self.add_clip(host, id, model, lis);
+        }
+        if let Some(line) = &elan.line {
+            return self.add_line(host, id, model, line);
         }
         let asked = if model.named {
             elan_name(elan)

@@ -7,6 +7,7 @@ mod hops;
 pub(crate) mod keys;
 mod leaves;
 mod limits;
+mod line;
 mod links;
 mod load;
 mod mpoa;
@@ -22,6 +23,7 @@ pub(crate) use faults::{BLOCK, FaultFile};
 pub(crate) use hops::NextHopsFile;
 pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;
+pub(crate) use line::LineFile;
 pub(crate) use load::*;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
@@ -76,6 +78,8 @@ section! {
         lane: Option<LaneFile>;
         /// Classical IP subnets.
         clip: Option<Table<Name, LisFile>>;
+        /// ATM lines: IP subnets of two stations each, with an encapsulation of RFC 2684, RFC 2364 or RFC 2516.
+        lines: Option<Table<Name, LineFile>>;
         /// Permanent connections.
         pvcs: Option<Vec<PvcFile>>;
         /// IP routers.

@@ -87,13 +87,14 @@ fn number(list: &Path, index: usize, item: &Tree) -> String {
 }
 
 /// Tables whose keys are names that other parts of a file use.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "switches",
     "routers",
     "hosts",
     "hosts/*/bridge",
     "lane/elans",
     "clip",
+    "lines",
 ];
 
 /// How much of a part of the tree has been taken out.

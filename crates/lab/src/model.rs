@@ -34,7 +34,9 @@ pub use aerostat_node::host::{
 };
 pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
-pub use elan::{Elan, ForeignServers, LaneServer, LesAndBus, Lis, MapFile, Member, NextHop};
+pub use elan::{
+    Elan, ForeignServers, LaneServer, LesAndBus, Line, Lis, MapFile, Member, NextHop, SubnetKind,
+};
 pub use limits::Limits;
 pub use line::{Errors, LineChange, LineParams, Link, Way};
 pub use load::{Arrivals, Load, LoadOf, Share, Trace, least_frame, most_frame, payload_of};
@@ -254,6 +256,8 @@ pub struct Pvc {
     pub mux: bool,
     /// IP address of an end outside the lab, if known.
     pub peer: Option<Ipv4Addr>,
+    /// The ATM line that it carries.
+    pub line: Option<ElanId>,
 }
 
 /// A permanent connection in one switch.

@@ -10,7 +10,7 @@ mod part;
 pub use part::{MOST_SHOWN, shown};
 
 use crate::lines;
-use crate::model::{Lab, LineParams, NodeKind};
+use crate::model::{Lab, LineParams, NodeKind, SubnetKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -132,17 +132,31 @@ pub struct Cable {
     pub carried: Option<[f64; 2]>,
 }
 
-/// An ELAN or a subnet of Classical IP.
+/// An ELAN, a subnet of Classical IP or an ATM line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Network {
     /// Its name.
     pub name: String,
     /// True for a subnet of Classical IP, false for an ELAN.
     pub clip: bool,
+    /// True for an ATM line.
+    pub line: bool,
     /// Its IP subnet.
     pub subnet: String,
-    /// Frame size or server: `frames of 1516`.
+    /// Frame size, server or encapsulation: `frames of 1516`.
     pub what: String,
+}
+
+impl Network {
+    /// Its kind, in a word for drawings.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match (self.clip, self.line) {
+            (true, _) => "LIS",
+            (false, true) => "line",
+            (false, false) => "ELAN",
+        }
+    }
 }
 
 /// A permanent connection.
@@ -264,12 +278,14 @@ impl Picture {
         });
         let networks = lab.elans.iter().map(|elan| Network {
             name: elan.name.clone(),
-            clip: elan.clip.is_some(),
+            clip: elan.kind() == SubnetKind::ClassicalIp,
+            line: elan.kind() == SubnetKind::Line,
             subnet: elan.subnet.to_string(),
-            what: match (&elan.clip, &elan.foreign) {
-                (Some(lis), _) => format!("packets of {}", lis.mtu),
-                (None, Some(_)) => "served outside".to_owned(),
-                (None, None) => format!("frames of {}", elan.max_frame),
+            what: match (&elan.clip, &elan.line, &elan.foreign) {
+                (Some(lis), ..) => format!("packets of {}", lis.mtu),
+                (None, Some(line), _) => line.encapsulation.to_string(),
+                (None, None, Some(_)) => "served outside".to_owned(),
+                (None, None, None) => format!("frames of {}", elan.max_frame),
             },
         });
         let pvcs = lab.pvcs.iter().map(|pvc| Permanent {

@@ -3,7 +3,7 @@
 use crate::circuits::{Circuits, Network};
 use crate::dialogues::{Dialogue, Tested, WindowStep};
 use crate::event::Names;
-use crate::model::{Lab, NodeId, NodeKind, Queues};
+use crate::model::{Lab, NodeId, NodeKind, Queues, SubnetKind};
 use crate::occupancy::Sample;
 use aerostat_node::distribution::Summary;
 use aerostat_node::host::{Attempts, Waits};
@@ -244,7 +244,7 @@ pub fn troubles(lab: &Lab, network: &impl Network, ever: impl Fn(NodeId) -> bool
     for (id, node) in lab.nodes() {
         let lecs = node.lecs();
         let several = |waits: Waits| match waits {
-            Waits::Elan(n) | Waits::Clip(n) if lecs.len() > 1 => lecs.get(n),
+            Waits::Elan(n) | Waits::Clip(n) | Waits::Line(n) if lecs.len() > 1 => lecs.get(n),
             _ => None,
         };
         let mut add = |waits: Waits, attempts: Attempts| {
@@ -270,9 +270,10 @@ pub fn troubles(lab: &Lab, network: &impl Network, ever: impl Fn(NodeId) -> bool
             let microseconds = since.since(Instant::ZERO).as_secs_f64() * 1e6;
             let seconds = microseconds.round() / 1e6;
             for (n, lec) in lecs.iter().enumerate() {
-                let waits = match lab.elan(lec.elan).clip {
-                    Some(_) => Waits::Clip(n),
-                    None => Waits::Elan(n),
+                let waits = match lab.elan(lec.elan).kind() {
+                    SubnetKind::ClassicalIp => Waits::Clip(n),
+                    SubnetKind::Line => Waits::Line(n),
+                    SubnetKind::Lane => Waits::Elan(n),
                 };
                 let why = Some(format!("it has been switched off since {seconds} s"));
                 add(

@@ -282,7 +282,8 @@ published! { own, lab;
         ends = ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name)),
         hops as "switches" = hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
         qos, path, police, shape; given, rate_queue; given,
-        queue = (*queue != ConnectionQueue::DEFAULT).then(|| map_of(queue)); given, tunnel; given, mux, peer
+        queue = (*queue != ConnectionQueue::DEFAULT).then(|| map_of(queue)); given, tunnel; given, mux, peer,
+        line = line.map(|line| &lab.elan(line).name); given
     } + {
         "frame_discard": qos.tx.frame_discard,
         "conformance": [qos.tx, qos.rx].map(|traffic| traffic.conformance().map(text)),

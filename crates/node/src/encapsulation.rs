@@ -10,6 +10,8 @@ aerostat_wire::named! {
         Mpoa = "mpoa",
         /// Classical IP, also a shortcut of an NHRP client.
         ClassicalIp = "clip",
+        /// An ATM line.
+        Line = "line",
         /// A program writes and reads AAL5 SDUs.
         Native = "native",
         /// A program writes and reads packets of ATP.

@@ -18,6 +18,7 @@ pub mod counters;
 pub mod host;
 pub mod ilmi;
 pub mod lane;
+pub mod line;
 pub mod linux;
 pub mod mpoa;
 pub mod nhrp;
@@ -56,6 +57,7 @@ pub fn tables() -> impl Iterator<Item = &'static TableInfo> {
         host::TABLES,
         ilmi::TABLES,
         lane::TABLES,
+        line::TABLES,
         linux::TABLES,
         mpoa::TABLES,
         nhrp::TABLES,

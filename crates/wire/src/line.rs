@@ -55,9 +55,9 @@ named! {
 }
 
 /// NLPID header of PPP. Source: RFC 2364.
-const PPP_LLC: [u8; 4] = [0xfe, 0xfe, 0x03, 0xcf];
+pub const PPP_LLC: [u8; 4] = [0xfe, 0xfe, 0x03, 0xcf];
 /// PPP protocol of IPv4. Source: RFC 1332 §2.
-const PPP_IPV4: u16 = 0x0021;
+pub const PPP_IPV4: u16 = 0x0021;
 /// Further PPP protocols by which PPP is recognised: IPv6, its control protocol, those of IPv4 and compression, LCP, PAP,
 /// LQR, CHAP. Source: RFC 1661 §2, RFC 5072, RFC 1332, RFC 1962, RFC 1334, RFC 1989, RFC 1994.
 const PPP_OTHERS: [u16; 8] = [
@@ -301,14 +301,17 @@ impl Encapsulation {
                 _ => {}
             }
         }
-        [
+        let others = [
             Self::RoutedLlc,
             Self::PppoaLlc,
             Self::RoutedVc,
             Self::PppoaVc,
-        ]
-        .into_iter()
-        .find(|one| one.decode(sdu, &any).is_ok())
+        ];
+        let is = |one: &Self| match one.decode(sdu, &any) {
+            Ok(Carried::Ppp(protocol)) => PPP_OTHERS.contains(&protocol),
+            decoded => decoded.is_ok(),
+        };
+        others.into_iter().find(is)
     }
 
     /// Octets beyond a packet that needs no padding of a frame: headers, FCS and the trailer of AAL5.

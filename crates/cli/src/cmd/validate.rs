@@ -5,6 +5,7 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::labs::{self, find::find};
 use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::diag::Severity;
+use aerostat_lab::model::SubnetKind;
 use aerostat_lab::{Diagnostics, Lab, ReadError};
 use aerostat_live::charset;
 use serde_json::Value;
@@ -66,11 +67,16 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
 
 /// `campus: 3 switches, 5 ELANs, 2 routers, 4 hosts, 4 flows`.
 fn describe(lab: &Lab) -> String {
-    let classical = lab.elans.iter().filter(|elan| elan.clip.is_some()).count();
+    let of = |kind| lab.elans.iter().filter(|elan| elan.kind() == kind).count();
     let counts = [
         (lab.switches().count(), "switch", "switches"),
-        (lab.elans.len() - classical, "ELAN", "ELANs"),
-        (classical, "Classical IP subnet", "Classical IP subnets"),
+        (of(SubnetKind::Lane), "ELAN", "ELANs"),
+        (
+            of(SubnetKind::ClassicalIp),
+            "Classical IP subnet",
+            "Classical IP subnets",
+        ),
+        (of(SubnetKind::Line), "line", "lines"),
         (lab.routers().count(), "router", "routers"),
         (lab.hosts().count(), "host", "hosts"),
         (lab.traffic.len(), "flow", "flows"),

@@ -116,7 +116,7 @@ class Page {
           "li",
           { title: `${network.subnet}, ${network.what}` },
           sign,
-          `${network.clip ? "subnet" : "ELAN"} ${network.name}`,
+          `${network.clip ? "subnet" : network.line ? "line" : "ELAN"} ${network.name}`,
         ),
       );
     }

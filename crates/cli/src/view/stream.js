@@ -4,7 +4,7 @@
 /** @typedef {{lab: string, description?: string, seed?: number, time?: string, version?: string, sample: number, until: number, text?: string}} Head */
 /** @typedef {{name: string, kind: string, addresses: [string, string][], atm?: string | null, behind?: string | null, shown?: boolean, hosts?: number}} MachineLine */
 /** @typedef {{name: string, ends: [string, string], ports?: [number, number], what: string, rate: number, rates?: [number, number], delay: number}} LinkLine */
-/** @typedef {{name: string, clip: boolean, subnet: string, what: string}} NetworkLine */
+/** @typedef {{name: string, clip: boolean, line?: boolean, subnet: string, what: string}} NetworkLine */
 /** @typedef {{name: string, from: string, to: string, kind: string}} FlowLine */
 /** @typedef {{name: string, text: string, stages: {t: number, takes: number, node: string, link?: string, text: string}[]}} PacketLine */
 /** @typedef {{boxes: [string, number, number, number, number][], width: number, height: number, paths?: Record<string, string>, labels?: Record<string, [number, number]>}} Layout */

@@ -1,7 +1,7 @@
 //! Members of Classical IP subnets.
 
 use super::{Builder, programs_use};
-use crate::model::{ElanId, Lec as LecModel, Lis, NodeId};
+use crate::model::{ElanId, Lec as LecModel, Lis, NodeId, Pvc};
 use aerostat_node::host::Host;
 use aerostat_proto::clip::{self, Clip};
 use aerostat_wire::Vc;
@@ -28,7 +28,8 @@ impl Builder<'_> {
         config.params = lis.params;
         config.mux = lis.mux;
         config.hops = crate::hops::of_member(self.lab, model);
-        for pvc in self.lab.pvcs.iter().filter(|_| first) {
+        let own = |pvc: &&Pvc| first && pvc.line.is_none();
+        for pvc in self.lab.pvcs.iter().filter(own) {
             let own = pvc.ends.iter().position(|(node, _)| *node == id);
             let Some(own) = own else {
                 continue;

@@ -33,7 +33,7 @@ impl<'a> Builder<'a> {
         config.qos.clone_from(&model.qos);
         config.keys.clone_from(&model.keys);
         // MPOA needs LANE.
-        let on_lane = |(_, lec): &(usize, &LecModel)| self.lab.elan(lec.elan).clip.is_none();
+        let on_lane = |(_, lec): &(usize, &LecModel)| self.lab.elan(lec.elan).is_lane();
         let lane = lecs.iter().enumerate().filter(on_lane);
         config.itfs = lane.map(|(itf, _)| itf).collect();
         let seed = self.seed_of(name, "mpc", life);
@@ -81,8 +81,8 @@ impl<'a> Builder<'a> {
         life: u32,
     ) {
         let usable = |(_, lec): &(usize, &LecModel)| {
-            let clip = self.lab.elan(lec.elan).clip.as_ref();
-            clip.is_none_or(|lis| lis.nhrp)
+            let elan = self.lab.elan(lec.elan);
+            elan.is_lane() || elan.clip.as_ref().is_some_and(|lis| lis.nhrp)
         };
         let interfaces = router.lecs.iter().enumerate().filter(usable);
         let interfaces = interfaces.map(|(itf, lec)| {
@@ -94,7 +94,7 @@ impl<'a> Builder<'a> {
                 ip6: self.ip6(id, lec),
                 mac: lec.mac,
                 elan_id: elan.id,
-                lane: elan.clip.is_none(),
+                lane: elan.is_lane(),
             }
         });
         let interfaces: Vec<_> = interfaces.collect();

@@ -101,6 +101,8 @@ section! {
         mux: bool = false;
         /// Classical IP: IP address of the station at the outside end; default: InATMARP asks.
         peer: Option<At<Ip>>;
+        /// The line of 'lines:' that it carries: each of its ends in the lab is a station on this line.
+        line: Option<At<String>>;
         /// Behind a link over MPLS: a pseudowire of its own, with the SDUs of this connection.
         pseudowire: Option<SduWireFile>;
     }

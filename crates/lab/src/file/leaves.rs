@@ -15,6 +15,7 @@ use aerostat_proto::clip::Per;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::counted;
 use aerostat_wire::lane::MaxFrameSize;
+use aerostat_wire::line::Encapsulation;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::qos_text::repeated;
 use aerostat_wire::{AtmAddress, Bhli, MacAddr, Qos, Sap, Vc};
@@ -322,6 +323,22 @@ scalar!(
     QosText(Qos) ? repeated, |text: &str| Qos::from_request(text).map_err(|error| error.to_string()),
     { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
 );
+
+scalar!(
+    /// Encapsulation of an ATM line.
+    EncapsulationText(Encapsulation), |text: &str| lines()
+        .find(|one| one.name() == text)
+        .ok_or_else(|| format!("expected one of {}", lines().map(Encapsulation::name).collect::<Vec<_>>().join(", "))),
+    { "enum": lines().map(Encapsulation::name).collect::<Vec<_>>() }
+);
+
+/// Encapsulations of ATM lines.
+fn lines() -> impl Iterator<Item = Encapsulation> {
+    let others = [Encapsulation::Lane, Encapsulation::MpoaTagged];
+    Encapsulation::ALL
+        .into_iter()
+        .filter(move |one| !others.contains(one))
+}
 
 words!(
     /// Unit that has a connection of its own.

@@ -7,6 +7,7 @@ use aerostat_proto::clip;
 use aerostat_proto::lane::Quotas;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
+use aerostat_wire::line::Encapsulation;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams};
 use std::fmt;
@@ -61,7 +62,20 @@ pub struct LesAndBus {
     pub bus: AtmAddress,
 }
 
-/// One emulated LAN (Ethernet).
+aerostat_wire::named! {
+    /// How packets of a subnet cross the ATM network.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SubnetKind {
+        /// An emulated LAN.
+        Lane = "lane",
+        /// A Classical IP subnet.
+        ClassicalIp = "clip",
+        /// An ATM line between two stations.
+        Line = "line",
+    }
+}
+
+/// One emulated LAN (Ethernet), Classical IP subnet or ATM line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elan {
     /// Name, at most 32 octets (a LANE limit).
@@ -94,6 +108,19 @@ pub struct Elan {
     pub foreign: Option<ForeignServers>,
     /// Set for a Classical IP subnet, which is not an emulated LAN; frame size, LES and BUS have no meaning then.
     pub clip: Option<Lis>,
+    /// Set for an ATM line, which is neither.
+    pub line: Option<Line>,
+}
+
+/// An ATM line: a subnet of two stations, or of one whose line leads out of the lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Encapsulation of frames or packets.
+    pub encapsulation: Encapsulation,
+    /// Largest IP packet, octets.
+    pub mtu: u16,
+    /// The station that calls the other one, and traffic as it sees it; `None`: a permanent connection has the line.
+    pub calls: Option<(NodeId, Qos)>,
 }
 
 /// LANE servers outside the lab, as configured for clients inside.
@@ -114,26 +141,69 @@ pub struct ForeignServers {
 /// Its kind and name, for texts: `ELAN a`, `Classical IP subnet w`.
 impl fmt::Display for Elan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.clip {
-            Some(_) => "Classical IP subnet",
-            None => "ELAN",
+        let kind = match self.kind() {
+            SubnetKind::Lane => "ELAN",
+            SubnetKind::ClassicalIp => "Classical IP subnet",
+            SubnetKind::Line => "line",
         };
         write!(f, "{kind} {}", self.name)
     }
 }
 
 impl Elan {
+    /// A subnet about which nothing else is said.
+    pub(crate) fn with_subnet(name: String, subnet: IpNet) -> Self {
+        Self {
+            name,
+            id: 0,
+            subnet,
+            ip6: None,
+            max_frame: MaxFrameSize::UNSPECIFIED,
+            les: AtmAddress::ZERO,
+            bus: AtmAddress::ZERO,
+            standby: Vec::new(),
+            v2: false,
+            members: Vec::new(),
+            macs: Vec::new(),
+            data: None,
+            multicast_send: None,
+            foreign: None,
+            clip: None,
+            line: None,
+        }
+    }
+    /// How its packets cross the ATM network.
+    #[must_use]
+    pub const fn kind(&self) -> SubnetKind {
+        match (&self.clip, &self.line) {
+            (Some(_), _) => SubnetKind::ClassicalIp,
+            (None, Some(_)) => SubnetKind::Line,
+            (None, None) => SubnetKind::Lane,
+        }
+    }
+    /// True for an emulated LAN.
+    #[must_use]
+    pub fn is_lane(&self) -> bool {
+        self.kind() == SubnetKind::Lane
+    }
+    /// True if its stations exchange Ethernet frames: an emulated LAN or a bridged line.
+    #[must_use]
+    pub fn is_ethernet(&self) -> bool {
+        let bridged = |line: &Line| line.encapsulation.is_bridged();
+        self.is_lane() || self.line.as_ref().is_some_and(bridged)
+    }
     /// True if the LANE services of this lab, or those behind a trunk, serve this ELAN.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        self.clip.is_none() && self.foreign.is_none()
+        self.is_lane() && self.foreign.is_none()
     }
     /// Largest IP packet, octets.
     #[must_use]
     pub fn ip_mtu(&self) -> u16 {
-        match &self.clip {
-            Some(lis) => lis.mtu,
-            None => self.max_frame.mtu().unwrap_or(1500),
+        match (&self.clip, &self.line) {
+            (Some(lis), _) => lis.mtu,
+            (None, Some(line)) => line.mtu,
+            (None, None) => self.max_frame.mtu().unwrap_or(1500),
         }
     }
 }

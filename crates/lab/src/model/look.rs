@@ -1,6 +1,6 @@
 //! Questions about a lab: nodes by kind and name, addresses, and what a node has.
 
-use super::elan::{Elan, LaneServer, Member};
+use super::elan::{Elan, LaneServer, Member, SubnetKind};
 use super::outside::Outside;
 use super::traffic::Flow;
 use super::{
@@ -167,13 +167,13 @@ impl Lab {
         member.map_or_else(|| self.elan(lec.elan).ip_mtu(), |member| member.mtu)
     }
 
-    /// Name of an IP interface: `lecN` on an ELAN, `atmN` on a Classical IP subnet.
+    /// Name of an IP interface: `lecN` on an ELAN, `atmN` on a Classical IP subnet, `nasN` on an ATM line.
     #[must_use]
     pub fn interface_name(&self, lec: &Lec) -> String {
-        let kind = if self.elan(lec.elan).clip.is_some() {
-            "atm"
-        } else {
-            "lec"
+        let kind = match self.elan(lec.elan).kind() {
+            SubnetKind::Lane => "lec",
+            SubnetKind::ClassicalIp => "atm",
+            SubnetKind::Line => "nas",
         };
         format!("{kind}{}", lec.index)
     }

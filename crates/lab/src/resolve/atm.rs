@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{Lab, Lec, NodeId, NodeKind};
+use crate::model::{Lab, Lec, NodeId, NodeKind, SubnetKind};
 use crate::routing;
 use aerostat_node::host::sockets::programs::Role;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -65,10 +65,13 @@ fn needed(lab: &Lab, island: &BTreeSet<NodeId>) -> Option<String> {
         sides.len() > 1
     };
     for (number, elan) in lab.elans.iter().enumerate() {
-        let calls = match &elan.clip {
-            // Permanent connections have a check of their own.
-            Some(lis) => !lis.servers.is_empty() || !lis.next_hops.is_empty() || lis.map.is_some(),
-            None => true,
+        // Permanent connections have a check of their own.
+        let calls = match (&elan.clip, &elan.line) {
+            (Some(lis), _) => {
+                !lis.servers.is_empty() || !lis.next_hops.is_empty() || lis.map.is_some()
+            }
+            (None, Some(line)) => line.calls.is_some(),
+            (None, None) => true,
         };
         let of_elan = |lec: &Lec| lec.elan.0 == number;
         let members = lab.nodes().filter(|(_, node)| {
@@ -76,10 +79,10 @@ fn needed(lab: &Lab, island: &BTreeSet<NodeId>) -> Option<String> {
             server || node.lecs().iter().any(of_elan)
         });
         if calls && crosses(&mut members.map(|(id, _)| id)) {
-            let kind = if elan.clip.is_some() {
-                "subnet"
-            } else {
-                "ELAN"
+            let kind = match elan.kind() {
+                SubnetKind::Lane => "ELAN",
+                SubnetKind::ClassicalIp => "subnet",
+                SubnetKind::Line => "line",
             };
             return Some(format!("{kind} {}", elan.name));
         }

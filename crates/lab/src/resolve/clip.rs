@@ -12,7 +12,6 @@ use crate::model::{Elan, ElanId, Lab, Lis, MapFile, Member, NextHop, NodeId, Nod
 use crate::parameter::with;
 use aerostat_proto::clip::{Params, PortContract};
 use aerostat_proto::parameters::Value;
-use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::{AtmAddress, Qos};
 use std::net::Ipv4Addr;
 
@@ -35,21 +34,8 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
         }
         let params = with(Params::DEFAULT, [&lis.given]);
         lives(lis, &params, d);
+        let name = name.value.0.clone();
         lab.elans_mut().push(Elan {
-            name: name.value.0.clone(),
-            id: 0,
-            subnet,
-            ip6: None,
-            max_frame: MaxFrameSize::UNSPECIFIED,
-            les: AtmAddress::ZERO,
-            bus: AtmAddress::ZERO,
-            standby: Vec::new(),
-            v2: false,
-            members: Vec::new(),
-            macs: Vec::new(),
-            data: None,
-            multicast_send: None,
-            foreign: None,
             clip: Some(Lis {
                 mtu: lis.mtu.get() as u16,
                 server: None,
@@ -66,6 +52,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
                 map: None,
                 usual: usual(lis, d),
             }),
+            ..Elan::with_subnet(name, subnet)
         });
     }
 }

@@ -314,7 +314,7 @@ fn needs_no_switch(end: &End<'_>, id: NodeId, peer: NodeId, lab: &Lab, d: &mut D
         let Some(elan) = elan.filter(|elan| end.elans.contains(&&*elan.name)) else {
             continue;
         };
-        if elan.clip.is_none() {
+        if elan.is_lane() {
             let text = format!(
                 "{name} cannot join ELAN {}: {other} alone is at the other end of its link",
                 elan.name

@@ -25,11 +25,12 @@ fn routers_on(lab: &Lab, lec: &Lec) -> [String; 4] {
 }
 
 /// Parts of a file that make the routes between hosts.
-pub(super) const ROUTES: [&str; 8] = [
+pub(super) const ROUTES: [&str; 9] = [
     "hosts/*/elans",
     "links/*/.",
     "lane/elans",
     "clip",
+    "lines",
     "routers/*/elans",
     "routers/*/routes",
     "hosts/*/gateway",

@@ -178,15 +178,9 @@ pub(super) fn elans(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics)
                 .rests_in(elan.place, ["lecs", "les"]);
         }
         lab.elans_mut().push(Elan {
-            name: name.value.0.clone(),
             id: n as u32 + 1,
-            subnet: elan.subnet.value.0,
             ip6: elan.ip6.plain(),
             max_frame: elan.mtu.plain().unwrap_or(MaxFrameSize::S1516),
-            // These are filled in when the LANE server has its address.
-            les: AtmAddress::ZERO,
-            bus: AtmAddress::ZERO,
-            standby: Vec::new(),
             v2: elan.version.get(),
             members: elan
                 .members
@@ -198,7 +192,8 @@ pub(super) fn elans(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics)
             data: contracts::of_data_direct(elan.qos.as_ref(), d),
             multicast_send: contracts::of_multicast_send(elan, foreign.is_some(), d),
             foreign,
-            clip: None,
+            // The addresses of its servers are filled in when the LANE server has its own.
+            ..Elan::with_subnet(name.value.0.clone(), elan.subnet.value.0)
         });
     }
     let own = lab.elans.iter().any(Elan::is_own);

@@ -5,8 +5,8 @@ use super::{capacity, events, ports};
 use crate::diag::{Diagnostics, Span};
 use crate::file::{ArrivalsText, FrameSizes, Kind, Process, TrafficFile};
 use crate::model::{
-    Arrivals, Flow, FlowKind, GivenRate, Lab, Load, NodeId, SendRate, Share, least_frame,
-    most_frame, payload_of,
+    Arrivals, Flow, FlowKind, GivenRate, Lab, Load, SendRate, Share, least_frame, most_frame,
+    payload_of,
 };
 use crate::trace::Traces;
 use aerostat_node::rate::PacketRate;
@@ -337,21 +337,31 @@ fn fits_mtu(flow: &Flow, frame: usize, at: Span, lab: &Lab, d: &mut Diagnostics)
         return true;
     };
     let most = most_frame(mtu);
-    let classical = |(node, _): &(NodeId, _)| {
-        let elan = lab.node(*node).lecs().first().map(|lec| lab.elan(lec.elan));
-        elan.is_some_and(|elan| elan.clip.is_some())
-    };
     let more = match ends {
-        [(_, Some(_)), _] | [_, (_, Some(_))] => "an Ethernet segment carries no larger ones",
-        ends if ends.iter().any(classical) => "'mtu:' of the Classical IP subnet allows more",
-        _ => "'mtu:' of the ELAN allows more",
+        [(_, Some(_)), _] | [_, (_, Some(_))] => {
+            "an Ethernet segment carries no larger ones".to_owned()
+        }
+        ends => {
+            let firsts = ends.map(|(node, _)| lab.node(node).lecs().first());
+            let mut elans = firsts.into_iter().flatten().map(|lec| lab.elan(lec.elan));
+            let elan = elans.clone().find(|elan| !elan.is_lane());
+            let of = elan
+                .or(elans.next())
+                .map_or("network".to_owned(), ToString::to_string);
+            format!("'mtu:' of {of} allows more")
+        }
     };
     d.error(
         at,
         format!("a frame of {frame} octets does not fit the MTU of {mtu}"),
     )
     .hint(format!("{most} octets are the most here; {more}"))
-    .rests_on(["lane/elans/*/mtu", "clip/*/mtu", "hosts/*/elans"]);
+    .rests_on([
+        "lane/elans/*/mtu",
+        "clip/*/mtu",
+        "lines/*/mtu",
+        "hosts/*/elans",
+    ]);
     false
 }
 

@@ -22,6 +22,7 @@ mod ip;
 pub(crate) mod lane;
 mod limits;
 mod links;
+mod lines;
 mod load;
 mod machine;
 mod mpoa;
@@ -244,7 +245,9 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     }
     lane::check_foreign(file, &lab, d);
     clip::members(file, &names, &mut Joining::of(&mut lab), d);
+    lines::stations(file, &names, &mut Joining::of(&mut lab), d);
     permanent::connections(file, &names, &mut Connecting::of(&mut lab), d);
+    lines::connected(file, &lab, d);
     adapters::paths(file, &lab, d);
     pseudowires::check(file, &lab, d);
     if wrong(d) {

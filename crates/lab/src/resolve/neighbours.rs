@@ -35,14 +35,13 @@ fn given(
     };
     let (elan, name) = (lab.elan(lec.elan), &lab.node(id).name);
     if let Some((first, _)) = table.0.first()
-        && elan.clip.is_some()
+        && !elan.is_ethernet()
     {
-        let text = format!(
-            "{} is a Classical IP subnet: its stations have no MAC addresses",
-            elan.name
-        );
-        d.error(first.at, text)
-            .hint("'clip:' has entries of its ATMARP server");
+        let text = format!("stations of {elan} have no MAC addresses");
+        let found = d.error(first.at, text);
+        if elan.clip.is_some() {
+            found.hint("'clip:' has entries of its ATMARP server");
+        }
         return Vec::new();
     }
     if let Some((one, _)) = table.0.get(MOST) {

@@ -100,7 +100,7 @@ impl Stations {
                     role,
                 });
             };
-            let lane = |lec: &&Lec| lab.elan(lec.elan).clip.is_none();
+            let lane = |lec: &&Lec| lab.elan(lec.elan).is_lane();
             match &known.kind {
                 NodeKind::Router(router) => {
                     let lecs = router

@@ -4,7 +4,7 @@ use super::links::{connect, inside};
 use super::stage::Building;
 use super::vlans::{self, Vlan};
 use super::{
-    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, identity, lane, mpoa, proxies,
+    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, identity, lane, lines, mpoa, proxies,
     queues, rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
@@ -13,7 +13,7 @@ use crate::file::{
     Atm, HostFile, LabFile, LaneFile, LecFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
 };
 use crate::model::{
-    Attachment, ElanId, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node, NodeId, NodeKind,
+    Attachment, Elan, ElanId, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node, NodeId, NodeKind,
     Router, SegmentHost, Switch,
 };
 use crate::plan::{self, Kind};
@@ -34,6 +34,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Building<'_>, d: &m
     trunks(file, names, lab, d);
     lane::elans(file, lab, d);
     clip::subnets(file, lab, d);
+    lines::subnets(file, lab, d);
     let mut builder = Builder {
         site,
         names,
@@ -436,17 +437,18 @@ impl Builder<'_, '_> {
             bridge: Vec::new(),
             ethernet: ethernet::cable(host, d),
             ports: ethernet::ports(host, d),
-            proxy: proxies::of(text, host, self.is_clip(elan), d),
+            proxy: proxies::of(text, host, self.is_routed(elan), d),
         }));
         self.bridge(number, host, (elan, &vlans), d);
     }
-    fn is_clip(&self, elan: Option<ElanId>) -> bool {
-        elan.is_some_and(|elan| self.lab.elan(elan).clip.is_some())
+    /// True if the stations of this network exchange no Ethernet frames, so that nothing is bridged to it.
+    fn is_routed(&self, elan: Option<ElanId>) -> bool {
+        elan.is_some_and(|elan| !self.lab.elan(elan).is_ethernet())
     }
     /// True if one of these interfaces is a LANE client.
     fn has_lane(&self, lecs: &[Lec]) -> bool {
         let mut elans = lecs.iter().map(|lec| self.lab.elan(lec.elan));
-        elans.any(|elan| elan.clip.is_none())
+        elans.any(Elan::is_lane)
     }
     /// The LANE clients of a host: that of its own ELAN, and those of its further VLANs, which have no IP address.
     fn clients(
@@ -540,11 +542,11 @@ impl Builder<'_, '_> {
             return;
         };
         if let Some((first, _)) = table.0.first()
-            && (self.lab.elan(own).clip.is_some() || host.ilmi.get())
+            && (self.is_routed(Some(own)) || host.ilmi.get())
         {
             let text = match host.ilmi.get() {
                 true => "a host with ilmi: true has no stations of the lab behind it",
-                false => "only members of ELANs bridge",
+                false => "only stations on ELANs and bridged lines bridge",
             };
             d.error(first.at, text)
                 .hint("give the host an 'address:', or 'lec: { proxy: true }' for real stations");
@@ -585,12 +587,12 @@ impl Builder<'_, '_> {
             let finding = d.error(name.at, format!("there is no ELAN '{}'", name.value));
             if elans.is_empty() {
                 finding
-                    .hint("'lane:' makes ELANs, 'clip:' Classical IP subnets; the lab has neither");
+                    .hint("'lane:' makes ELANs, 'clip:' Classical IP subnets, 'lines:' ATM lines; the lab has none of them");
             }
             finding
                 .suggest(&name.value, elans.iter().map(|elan| elan.name.as_str()))
                 .rests_on_name(&name.value)
-                .rests_on(["lane/elans/.", "clip/."]);
+                .rests_on(["lane/elans/.", "clip/.", "lines/."]);
         }
         found.map(ElanId)
     }

@@ -1,7 +1,7 @@
 //! Permanent connections and their way through the switches.
 
 use super::stage::Connecting;
-use super::{Class, Names, adapters, atm, pseudowires, queues, rate_queues};
+use super::{Class, Names, adapters, atm, lines, pseudowires, queues, rate_queues};
 use crate::diag::{Diagnostics, Span};
 use crate::field::Optional as _;
 use crate::file::{LabFile, PvcFile};
@@ -99,7 +99,8 @@ pub(super) fn connections(
         if ![from, to].iter().all(|end| attached(lab, *end)) {
             continue;
         }
-        if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
+        if let Some(mut pvc) = connection(file, lab, [from, to], &mut labels, d) {
+            pvc.line = lines::of_connection(file, lab, [from, to], d);
             odd(file, lab, &pvc, d);
             queues::of_connection(file, &pvc, lab, d);
             pseudowires::of_connection(file, &pvc, lab_file, lab, d);
@@ -343,6 +344,7 @@ fn made(file: &PvcFile, ends: [(NodeId, Vc); 2], hops: Vec<Hop>, d: &mut Diagnos
         rate_queue: file.rate_queue.plain(),
         mux: file.mux.get(),
         peer: file.peer.plain(),
+        line: None,
     }
 }
 

@@ -10,11 +10,11 @@ const NAME_MAX: usize = 15;
 /// Interfaces that a host has itself.
 const OWN: [&str; 3] = ["lo", "br0", "lec0"];
 
-/// The Ethernet behind a host; `clip`: the host is on a Classical IP subnet.
+/// The Ethernet behind a host; `routed`: the network of the host carries no Ethernet frames.
 pub(super) fn of(
     name: &str,
     host: &HostFile,
-    clip: bool,
+    routed: bool,
     d: &mut Diagnostics,
 ) -> Option<Box<Proxy>> {
     let section = &host.lec;
@@ -26,9 +26,9 @@ pub(super) fn of(
         }
         return None;
     };
-    if clip {
-        d.error(at, "only members of ELANs are proxies")
-            .hint("a Classical IP subnet carries no Ethernet frames")
+    if routed {
+        d.error(at, "only stations on ELANs and bridged lines are proxies")
+            .hint("a Classical IP subnet, a routed line and PPP carry no Ethernet frames")
             .rests_in(host.place, ["elan"]);
     }
     if host.kernel.as_ref().is_some_and(|kernel| !kernel.value) {

@@ -23,12 +23,9 @@ pub(super) fn in_order(
     let mut vlans: Vec<Vlan> = Vec::new();
     for (at, (vid, elan)) in given {
         let name = &elans[elan.0].name;
-        if elans[elan.0].clip.is_some() {
-            d.error(
-                at,
-                format!("{name} is a Classical IP subnet, which carries no Ethernet"),
-            )
-            .rests_on_name(name);
+        if !elans[elan.0].is_lane() {
+            d.error(at, format!("{} is no ELAN", elans[elan.0]))
+                .rests_on_name(name);
         }
         if let Some((other, _)) = vlans.iter().find(|(_, known)| *known == elan) {
             d.error(at, format!("ELAN {name} is that of VLAN {other} already"));

@@ -56,12 +56,13 @@ impl Published for Elan {
             multicast_send,
             foreign,
             clip,
+            line,
         } = self;
         let mut all = json!({
-            "kind": if clip.is_some() { "clip" } else { "lane" },
+            "kind": self.kind().name(),
             "subnet": text(subnet),
             "mtu_octets": self.ip_mtu(),
-            "version": clip.is_none().then_some(if *v2 { 2 } else { 1 }),
+            "version": self.is_lane().then_some(if *v2 { 2 } else { 1 }),
             "ip6": ip6.published(lab),
             "idle_s": null,
             "mux": null,
@@ -69,9 +70,14 @@ impl Published for Elan {
             "next_hops": [],
         });
         let pair = |pair: &LesAndBus| json!({ "les": text(pair.les), "bus": text(pair.bus) });
-        let more = match clip {
-            Some(lis) => lis.published(lab),
-            None => json!({
+        let more = match (clip, line) {
+            (Some(lis), _) => lis.published(lab),
+            (None, Some(line)) => json!({
+                "encapsulation": line.encapsulation.name(),
+                "calls": line.calls.map(|(caller, _)| &lab.node(caller).name),
+                "qos": line.calls.map(|(_, qos)| text(&qos)),
+            }),
+            (None, None) => json!({
                 "elan_id": id,
                 "max_frame_octets": max_frame.octets(),
                 "les": self.is_own().then(|| text(les)),

@@ -93,6 +93,7 @@ pub(super) fn parts_of(lab: &Lab, picture: &Picture, scope: &Scope) -> Vec<Line>
         Line::Network(Network {
             name: network.name.clone(),
             clip: network.clip,
+            line: network.line,
             subnet: network.subnet.clone(),
             what: network.what.clone(),
         })

@@ -17,7 +17,7 @@ pub enum Line {
     Node(Node),
     /// A link.
     Link(Link),
-    /// An emulated LAN or a subnet of Classical IP.
+    /// An emulated LAN, a subnet of Classical IP or an ATM line.
     Network(Network),
     /// A permanent connection.
     Pvc(Pvc),
@@ -123,9 +123,12 @@ pub struct Network {
     pub name: String,
     /// True for a subnet of Classical IP, false for an emulated LAN.
     pub clip: bool,
+    /// True for an ATM line, otherwise left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub line: bool,
     /// Its IP subnet.
     pub subnet: String,
-    /// Frame size or server: `frames of 1516`.
+    /// Frame size, server or encapsulation: `frames of 1516`.
     pub what: String,
 }
 
@@ -419,7 +422,7 @@ states! {
         node: String,
         /// Its network.
         network: Option<String>,
-        /// `lane`, `clip` or `nhrp`.
+        /// `lane`, `clip`, `line` or `nhrp`.
         by: String,
         /// `joined`, or how far joining is, in the words of `inspect`.
         state: String,

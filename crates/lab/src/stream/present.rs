@@ -485,6 +485,7 @@ impl<'a> Present<'a> {
             by: match member.kind {
                 ServiceKind::Lec => "lane",
                 ServiceKind::Nhc => "nhrp",
+                ServiceKind::Line => "line",
                 _ => "clip",
             }
             .to_owned(),

@@ -61,6 +61,10 @@ impl World {
                     "lec{n} of {name} to register with its ATMARP server{why}"
                 ))
             }
+            Waits::Line(n) => {
+                let why = reason(waits);
+                Some(format!("nas{n} of {name} to open its line{why}"))
+            }
             Waits::Nhrp if self.has_nhrp_server(id) => {
                 let why = reason(waits);
                 Some(format!("{name} to register with its NHRP server{why}"))

@@ -6,6 +6,7 @@ use super::sockets::SocketLayer;
 use super::{Client, Host, Interface, InterfaceCounters, Slot};
 use aerostat_proto::clip::Clip;
 use aerostat_proto::lane::{LaneServer, Lec};
+use aerostat_proto::line::Line;
 use aerostat_proto::mpoa::{Mpc, Mps};
 use aerostat_proto::nhrp::client::Nhc;
 use aerostat_wire::MacAddr;
@@ -76,6 +77,12 @@ impl Host {
     /// Adds a member of a Classical IP subnet as the next interface (`atmN`).
     pub fn add_clip(&mut self, mac: MacAddr, make: impl Fn(u32) -> Clip + Send + 'static) {
         let client = Client::Clip(self.add(make));
+        self.add_interface(mac, client);
+    }
+
+    /// Adds one end of an ATM line as the next interface (`nasN`).
+    pub fn add_line(&mut self, mac: MacAddr, make: impl Fn(u32) -> Line + Send + 'static) {
+        let client = Client::Line(self.add(make));
         self.add_interface(mac, client);
     }
 

@@ -20,6 +20,7 @@ impl Host {
             }
             ServiceKind::Mpc | ServiceKind::Mps => Encapsulation::Mpoa,
             ServiceKind::Clip | ServiceKind::Nhc => Encapsulation::ClassicalIp,
+            ServiceKind::Line => Encapsulation::Line,
             ServiceKind::Sockets => match self.sockets()?.uses_atp(conn) {
                 true => Encapsulation::Atp,
                 false => Encapsulation::Native,

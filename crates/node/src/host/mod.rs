@@ -71,6 +71,7 @@ use crate::offload::SuperFrame;
 use crate::signalling::{self, Errand, Signalling};
 use aerostat_proto::clip::{Clip, Input as ClipInput};
 use aerostat_proto::lane::Lec;
+use aerostat_proto::line::Line;
 use aerostat_proto::mpoa::{Mpc, Mps, mpc};
 use aerostat_proto::nhrp::client::Nhc;
 use aerostat_proto::split::{ProcessEvent, Role};
@@ -189,6 +190,8 @@ enum Client {
     Lec(Typed<Lec>),
     /// A member of a Classical IP subnet: `atmN`.
     Clip(Typed<Clip>),
+    /// One end of an ATM line: `nasN`.
+    Line(Typed<Line>),
 }
 
 impl Client {
@@ -196,23 +199,30 @@ impl Client {
         match self {
             Self::Lec(lec) => lec.slot(),
             Self::Clip(clip) => clip.slot(),
+            Self::Line(line) => line.slot(),
         }
     }
     const fn lec(self) -> Option<Typed<Lec>> {
         match self {
             Self::Lec(lec) => Some(lec),
-            Self::Clip(_) => None,
+            Self::Clip(_) | Self::Line(_) => None,
         }
     }
     const fn clip(self) -> Option<Typed<Clip>> {
         match self {
-            Self::Lec(_) => None,
             Self::Clip(clip) => Some(clip),
+            Self::Lec(_) | Self::Line(_) => None,
+        }
+    }
+    const fn line(self) -> Option<Typed<Line>> {
+        match self {
+            Self::Line(line) => Some(line),
+            Self::Lec(_) | Self::Clip(_) => None,
         }
     }
 }
 
-/// An IP interface on a LANE client, or on a member of a Classical IP subnet.
+/// An IP interface on a LANE client, on a member of a Classical IP subnet, or on an ATM line.
 #[derive(Clone, Debug)]
 pub struct Interface {
     client: Client,

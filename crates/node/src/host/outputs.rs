@@ -116,6 +116,7 @@ impl Host {
                 Output::Mpc(output) => self.mpc_output(slot, output, now),
                 Output::Mps(output) => self.mps_output(slot, output, now),
                 Output::Clip(output) => self.clip_output(slot, output, now),
+                Output::Line(output) => self.line_output(slot, output, now),
                 Output::Nhc(output) => self.nhc_output(slot, output, now),
                 Output::Sockets(output) => self.sockets_output(slot, output, now),
             }
@@ -343,6 +344,7 @@ impl Host {
         };
         match interface.client {
             Client::Clip(clip) => self.send_on_clip(itf, clip, &frame, now),
+            Client::Line(line) => self.send_on_line(itf, line, &frame, now),
             Client::Lec(lec) if self.machine(lec).is_none() => {
                 self.lost_by_service(Discard::Stopped, &frame[..]);
             }

@@ -7,6 +7,7 @@ use super::sockets::{self, SocketLayer};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::{LaneServer, Lec, lec, server};
+use aerostat_proto::line::{self, Line};
 use aerostat_proto::mpoa::{Mpc, Mps, mpc, mps};
 use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::split::Role;
@@ -33,6 +34,8 @@ aerostat_wire::named! {
         Mps = "mps",
         /// Member of a Classical IP subnet, optionally with its ATMARP server.
         Clip = "clip",
+        /// One end of an ATM line.
+        Line = "line",
         /// NHRP client of a member of a Classical IP subnet.
         Nhc = "nhc",
         /// ATM sockets of programs.
@@ -176,6 +179,8 @@ services! {
     Mps: Mps, mps;
     /// Member of a Classical IP subnet.
     Clip: Clip, clip;
+    /// One end of an ATM line.
+    Line: Line, line;
     /// NHRP client.
     Nhc: Nhc, client;
     /// ATM sockets of programs.
@@ -196,6 +201,7 @@ impl Service {
             Self::Mpc(_) => ServiceKind::Mpc,
             Self::Mps(_) => ServiceKind::Mps,
             Self::Clip(_) => ServiceKind::Clip,
+            Self::Line(_) => ServiceKind::Line,
             Self::Nhc(_) => ServiceKind::Nhc,
             Self::Sockets(_) => ServiceKind::Sockets,
         }
@@ -206,6 +212,7 @@ impl Service {
             Self::Lec(machine) => machine.set_network(prefix, lecs),
             Self::Mpc(machine) => machine.set_prefix(prefix),
             Self::Clip(machine) => machine.set_prefix(prefix),
+            Self::Line(machine) => machine.set_prefix(prefix),
             Self::Nhc(machine) => machine.set_prefix(prefix),
             // Servers and routers have addresses of their own, which others must know in advance.
             Self::LaneServer(_) | Self::Mps(_) => {}

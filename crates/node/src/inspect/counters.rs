@@ -63,6 +63,8 @@ counter_tables! {
     /// that were not allowed. `daemon_stale`: its messages about connections that had ended. `daemon_dropped`: SDUs and
     /// messages for which there was no room.
     LES = "les.counters",
+    /// One row for each counter of one end of an ATM line.
+    LINE = "line.counters",
     /// One row for each counter of an MPOA client. Rows that begin with `daemon_` have the same meaning as for a LES
     /// (`les.counters`).
     MPC = "mpc.counters",

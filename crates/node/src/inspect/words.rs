@@ -42,6 +42,8 @@ aerostat_wire::named! {
         Ilmi = "ilmi",
         /// Classical IP.
         Clip = "clip",
+        /// ATM lines.
+        Line = "line",
         /// Signalling links.
         Saal = "saal",
         /// Programs with ATM sockets.

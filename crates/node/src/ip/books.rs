@@ -12,6 +12,7 @@ use crate::atm::{DropReason, Mark, SocketId};
 use crate::encapsulation::Encapsulation;
 use aerostat_proto::Instant;
 use aerostat_proto::discard::Discard;
+use aerostat_wire::line::{PPP_IPV4, PPP_LLC};
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::vlan::TAG_LEN;
 use core::fmt;
@@ -20,6 +21,8 @@ use std::net::Ipv4Addr;
 
 /// Octets of an Ethernet header, and of an 802.3 header with LLC and SNAP.
 const ETHERNET: usize = 14;
+/// Octets of PPPoE in front of PPP.
+const PPPOE: usize = 6;
 const SNAP: usize = 22;
 
 /// A part of the network that discards packets; numbers are those of the lab.
@@ -282,24 +285,34 @@ impl FlowIndex {
 
 /// Where an IP packet may begin in an SDU, an Ethernet frame or an IP packet, the most likely place first. `octets` may
 /// end after the headers.
-pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 3] {
+pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 4] {
     match behind_llc(octets) {
-        Some(packet) => [packet, None, None],
+        Some(packet) => [packet, None, None, None],
         None => [
             Some(octets),
             packet_in_frame(octets),
             packet_in_lane(octets),
+            packet_in_ppp(octets),
         ],
     }
 }
 
-/// The packet behind a header of LLC; `None` if there is no such header of IP or LANE.
+/// The packet behind a header of LLC; `None` if there is no such header of IP, LANE, a bridged frame or PPP.
 fn behind_llc(octets: &[u8]) -> Option<Option<&[u8]>> {
+    if let Some(ppp) = octets.strip_prefix(&PPP_LLC) {
+        return Some(packet_in_ppp(ppp));
+    }
     match LlcSnap::decode(octets).ok()? {
         (LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet) => Some(Some(packet)),
         (LlcSnap::LaneData { .. }, data) => Some(packet_in_lane(data)),
+        (LlcSnap::BridgedEthernet { .. }, frame) => Some(packet_in_frame(frame)),
         _ => None,
     }
+}
+
+/// The IPv4 packet of PPP.
+fn packet_in_ppp(ppp: &[u8]) -> Option<&[u8]> {
+    ppp.strip_prefix(&PPP_IPV4.to_be_bytes())
 }
 
 /// The IPv4 packet in an SDU that crosses the network so.
@@ -309,6 +322,12 @@ pub(crate) fn packet_in(sdu: &[u8], over: Encapsulation) -> Option<&[u8]> {
         (_, Some(packet)) => packet,
         (Encapsulation::Lane, None) => packet_in_lane(sdu),
         (Encapsulation::ClassicalIp, None) => Some(sdu),
+        // Octets of VC multiplexing tell which of the three it is.
+        (Encapsulation::Line, None) => match sdu {
+            [0, 0, ..] => packet_in_lane(sdu),
+            [0, ..] => packet_in_ppp(sdu),
+            _ => Some(sdu),
+        },
         (Encapsulation::Mpoa, None) => None,
     }
 }
@@ -321,6 +340,7 @@ fn packet_in_lane(data: &[u8]) -> Option<&[u8]> {
 fn packet_in_frame(frame: &[u8]) -> Option<&[u8]> {
     match frame.get(12..ETHERNET)? {
         [8, 0] => frame.get(ETHERNET..),
+        [0x88, 0x64] => frame.get(ETHERNET + PPPOE..).and_then(packet_in_ppp),
         // What is behind the tag of a VLAN stands there as behind the addresses.
         [0x81, 0] => frame.get(TAG_LEN..).and_then(packet_in_frame),
         _ => match LlcSnap::decode(frame.get(ETHERNET..SNAP)?) {

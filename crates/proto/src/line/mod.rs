@@ -504,8 +504,8 @@ impl Line {
             self.counters.too_long += 1;
             return self.discards.note(Discard::BadLength, sdu);
         }
-        let with_fcs = Encapsulation::of(sdu).is_some_and(Encapsulation::has_fcs);
-        if encapsulation.is_bridged() && octets.len() < SHORTEST && with_fcs {
+        let short = encapsulation.is_bridged() && octets.len() < SHORTEST;
+        if short && Encapsulation::of(sdu).is_some_and(Encapsulation::has_fcs) {
             self.counters.too_short += 1;
             return self.discards.note(Discard::BadLength, sdu);
         }

@@ -74,8 +74,8 @@ fn networks(picture: &Picture, out: &mut String) {
         let members: Vec<_> = members.map(|m| picture.machines[m].name.as_str()).collect();
         let _ = writeln!(
             out,
-            "{} {:<10} {:<18} {:<22} {}",
-            if network.clip { "LIS " } else { "ELAN" },
+            "{:<4} {:<10} {:<18} {:<22} {}",
+            network.word(),
             network.name,
             network.subnet,
             network.what,

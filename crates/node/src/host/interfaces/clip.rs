@@ -12,6 +12,7 @@ use crate::host::{Host, Path, Typed, Waits};
 use crate::signalling;
 use aerostat_proto::clip::{self, Clip, NextHops};
 use aerostat_proto::discard::Discard;
+use aerostat_proto::line;
 use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::AtmAddress;
@@ -22,9 +23,9 @@ use std::net::Ipv4Addr;
 const NEXT_HOP: [u8; 2] = [0x02, 0x00];
 /// Source address of received frames; the stack does not look at it.
 const ARRIVED: [u8; 6] = [0x02, 0x00, 0, 0, 0, 1];
-const ETHERNET: usize = 14;
-const ARP: [u8; 2] = [0x08, 0x06];
-const IPV4: [u8; 2] = [0x08, 0x00];
+pub(super) const ETHERNET: usize = 14;
+pub(super) const ARP: [u8; 2] = [0x08, 0x06];
+pub(super) const IPV4: [u8; 2] = [0x08, 0x00];
 
 /// The next hop that the hardware address of an IPv4 frame contains; `None` for other frames.
 pub(in crate::host) fn next_hop(frame: &[u8]) -> Option<Ipv4Addr> {
@@ -53,6 +54,7 @@ impl Host {
         self.tell_signalling(signalling::Input::CallAgain, now);
         for itf in 0..self.interfaces.len() {
             self.tell_clip(itf, clip::Input::AskAgain, now);
+            self.tell_line(itf, line::Input::AskAgain, now);
         }
     }
 
@@ -132,7 +134,7 @@ impl Host {
         self.header_with_room(itf, 0)
     }
 
-    fn deliver_packet(&mut self, itf: usize, packet: &[u8], path: Path, now: Instant) {
+    pub(super) fn deliver_packet(&mut self, itf: usize, packet: &[u8], path: Path, now: Instant) {
         let mut frame = self.header_with_room(itf, packet.len());
         frame.extend(packet);
         self.deliver(itf, frame, path, now);
@@ -246,7 +248,7 @@ impl Host {
 }
 
 /// The answer to an ARP request for a next hop. Other packets, and probes for the host's own address, get no answer.
-fn answer(request: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn answer(request: &[u8]) -> Option<Vec<u8>> {
     let request: &[u8; 28] = request.first_chunk()?;
     let (asker, own) = (&request[8..14], &request[14..18]);
     let wanted = &request[24..28];

@@ -1,8 +1,9 @@
-//! Interfaces of a host: the IP side, LANE and Classical IP below it, the segment behind a host that bridges.
+//! Interfaces of a host: the IP side, LANE, Classical IP and ATM lines below it, the segment behind a host that bridges.
 
 pub(super) mod clip;
 mod embedded;
 mod filtering;
 pub(super) mod ip;
+mod line;
 pub(super) mod segment;
 pub(super) mod super_frames;

@@ -122,6 +122,8 @@ impl Host {
             return;
         };
         let taken = match client {
+            // A line is slow, and its encapsulations differ: its frames go one by one.
+            Client::Line(_) => None,
             Client::Lec(lec) => {
                 let machine = self.machine_mut(lec);
                 machine.and_then(|lec| lec.transmit_several(frame.octets(), several, now))

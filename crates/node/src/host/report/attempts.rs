@@ -13,6 +13,8 @@ pub enum Waits {
     Elan(usize),
     /// Interface `lecN` is not registered with its ATMARP server.
     Clip(usize),
+    /// Interface `nasN` has no connection.
+    Line(usize),
     /// The NHRP client is not registered with its server.
     Nhrp,
     /// The network has not registered the host's addresses by ILMI.
@@ -43,7 +45,7 @@ impl Attempts {
 }
 
 /// Names of the traces of an attempt that failed.
-const FAILED: [&str; 7] = [
+const FAILED: [&str; 8] = [
     "lane.failed",
     "lane.lost",
     "clip.server-lost",
@@ -51,13 +53,15 @@ const FAILED: [&str; 7] = [
     "nhc.refused",
     "nhc.unregistered",
     "ilmi.refused",
+    "line.closed",
 ];
 /// Names of the traces of an attempt that succeeded.
-const DONE: [&str; 4] = [
+const DONE: [&str; 5] = [
     "lane.joined",
     "clip.registered",
     "nhc.registered",
     "ilmi.address",
+    "line.open",
 ];
 
 impl Host {
@@ -66,9 +70,11 @@ impl Host {
     pub fn waits(&self) -> Vec<Waits> {
         let all = self.interfaces.iter().enumerate();
         let interfaces = all.filter_map(|(n, itf)| {
-            match itf.client.clip().and_then(|clip| self.machine(clip)) {
-                Some(clip) => (!clip.is_ready()).then_some(Waits::Clip(n)),
-                None => (!itf.up).then_some(Waits::Elan(n)),
+            let clip = itf.client.clip().and_then(|clip| self.machine(clip));
+            match (clip, itf.client.line()) {
+                (Some(clip), _) => (!clip.is_ready()).then_some(Waits::Clip(n)),
+                (None, Some(_)) => (!itf.up).then_some(Waits::Line(n)),
+                (None, None) => (!itf.up).then_some(Waits::Elan(n)),
             }
         });
         let client = self.nhc.and_then(|nhc| self.machine(nhc));
@@ -126,6 +132,7 @@ impl Host {
                 )
             }
             Waits::Clip(_) => Some("the ATMARP server has not answered yet"),
+            Waits::Line(_) => Some("its line has no connection yet"),
             Waits::Nhrp => Some("the NHRP server has not answered yet"),
             Waits::Ilmi => None,
         }

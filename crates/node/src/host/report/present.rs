@@ -10,6 +10,7 @@ use crate::inspect::{Name, host, mpoa, named, nhrp};
 use aerostat_proto::clip::Clip;
 use aerostat_proto::lane::Lec;
 use aerostat_proto::lane::lec::LecState;
+use aerostat_proto::line::Line;
 use aerostat_proto::mpoa::messages::FlowName;
 use aerostat_proto::uni::CallId;
 use aerostat_proto::{Changes, Instant};
@@ -125,6 +126,7 @@ impl Host {
         let members = interfaces.filter_map(|(interface, itf)| match itf.client {
             Client::Lec(lec) => self.machine(lec).map(|lec| of_lane(interface, lec)),
             Client::Clip(clip) => self.machine(clip).map(|clip| of_clip(interface, clip)),
+            Client::Line(line) => self.machine(line).map(|line| of_line(interface, line)),
         });
         let nhc = self.nhc.and_then(|nhc| self.machine(nhc));
         members.chain(nhc.map(|nhc| Membership {
@@ -174,6 +176,17 @@ fn of_clip(interface: usize, clip: &Clip) -> Membership {
         kind: ServiceKind::Clip,
         joined: clip.can_send(),
         state: registered(clip.can_send()).into(),
+        lecid: 0,
+    }
+}
+
+fn of_line(interface: usize, line: &Line) -> Membership {
+    let open = line.vc().is_some();
+    Membership {
+        interface,
+        kind: ServiceKind::Line,
+        joined: open,
+        state: if open { "open" } else { "closed" }.into(),
         lecid: 0,
     }
 }

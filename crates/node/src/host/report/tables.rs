@@ -1,7 +1,7 @@
 //! Tables of `inspect` about a host: which service has which rows. The rows are in [`inspect`](crate::inspect).
 
 use crate::atm::PathKey;
-use crate::host::{Host, Ip, Service, ServiceKind, Station, Waits};
+use crate::host::{Client, Host, Ip, Service, ServiceKind, Station, Waits};
 use crate::inspect::words::Aal;
 use crate::inspect::{self, StateKind, Table, counters, host, linux, saal as links, switch, why};
 use crate::ip::apps::AppResult;
@@ -141,15 +141,12 @@ impl Host {
         Some(Table::of(rows))
     }
 
-    /// The name of an interface: `atmN` on a Classical IP subnet, `lecN` otherwise.
+    /// The name of an interface: `atmN` on a Classical IP subnet, `nasN` on a line, `lecN` otherwise.
     fn interface_name(&self, number: usize) -> String {
-        match self
-            .interfaces
-            .get(number)
-            .and_then(|itf| itf.client.clip())
-        {
-            Some(_) => format!("atm{number}"),
-            None => host::interface(number),
+        match self.interfaces.get(number).map(|itf| itf.client) {
+            Some(Client::Clip(_)) => format!("atm{number}"),
+            Some(Client::Line(_)) => format!("nas{number}"),
+            Some(Client::Lec(_)) | None => host::interface(number),
         }
     }
 
@@ -260,6 +257,11 @@ impl Host {
                     let attempts = attempts.unwrap_or_default();
                     tables.extend(inspect::clip::tables(itf, &m.snapshot(now), attempts));
                 }
+                (StateKind::Line, Service::Line(m)) => {
+                    let itf = self.interface_of(slot);
+                    let attempts = itf.map(|itf| self.attempts(Waits::Line(itf)));
+                    tables.extend(inspect::line::tables(itf, m, attempts.unwrap_or_default()));
+                }
                 (StateKind::Sockets, Service::Sockets(m)) => {
                     tables.extend(inspect::sockets::tables(m))
                 }
@@ -336,13 +338,16 @@ impl Host {
                 _ => None,
             };
             let clip = itf.client.clip();
-            let mtu = clip.and_then(|clip| self.machine(clip));
+            let of_clip = clip.and_then(|clip| self.machine(clip));
+            let of_line = itf.client.line().and_then(|line| self.machine(line));
+            let mtu = of_clip.map(|clip| clip.config().mtu);
+            let mtu = mtu.or(of_line.map(|line| line.config().mtu));
             host::Interface {
                 interface: self.interface_name(number),
                 // Classical IP has no MAC addresses.
                 mac: clip.is_none().then_some(itf.mac),
                 up: itf.up,
-                mtu_octets: mtu.map_or(itf.mtu, |client| client.config().mtu),
+                mtu_octets: mtu.unwrap_or(itf.mtu),
                 lane_out_frames: itf.counters.lane_out,
                 shortcut_out_frames: itf.counters.shortcut_out,
                 lane_in_frames: itf.counters.lane_in,

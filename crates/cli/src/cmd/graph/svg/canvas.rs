@@ -331,8 +331,7 @@ fn entries(picture: &Picture) -> Vec<(Entry, String)> {
         }
     }
     for (number, network) in picture.networks.iter().enumerate() {
-        let kind = if network.clip { "LIS" } else { "ELAN" };
-        let words = format!("{kind} {} {}", network.name, network.subnet);
+        let words = format!("{} {} {}", network.word(), network.name, network.subnet);
         entries.push((Entry::Network(number), words));
     }
     let mut line = |there: bool, class, width, words: &str| {

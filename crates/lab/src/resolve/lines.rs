@@ -1,0 +1,221 @@
+//! ATM lines: their stations, and the connection of each.
+
+use super::stage::{Building, Joining};
+use super::{Class, Names, limits};
+use crate::diag::Diagnostics;
+use crate::field::{At, Optional as _};
+use crate::file::{LabFile, LineFile, Name, PvcFile};
+use crate::model::{Elan, ElanId, Lab, Line, NodeId, NodeKind};
+use aerostat_wire::Qos;
+
+/// Largest SDU of a call, if nothing else is said; the line asks for what its frames need.
+const MAX_SDU: u16 = u16::MAX;
+
+/// Appends the lines to the subnets.
+pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics) {
+    for (name, line) in file.lines.iter().flat_map(|table| &table.0) {
+        if lab.elans.iter().any(|elan| elan.name == name.value.0) {
+            let text = format!("two subnets with one name: {}", name.value.0);
+            d.error(name.at, text);
+        }
+        let subnet = line.subnet.value.0;
+        limits::subnet(&line.subnet, "lines", d);
+        if lab.elans.iter().any(|elan| elan.subnet.overlaps(subnet)) {
+            d.error(line.subnet.at, "this subnet overlaps with another");
+        }
+        let encapsulation = line.encapsulation.get();
+        if let Some(mtu) = &line.mtu
+            && !LineFile::MTUS.contains(&mtu.value)
+        {
+            let (least, most) = LineFile::MTUS.into_inner();
+            d.error(mtu.at, format!("the mtu of a line is {least} to {most}"));
+        }
+        if let Some(qos) = line.qos.as_ref().filter(|_| line.calls.is_none()) {
+            d.error(qos.at, "a line without 'calls:' has no contract of its own")
+                .hint("'qos:' of its permanent connection is its contract")
+                .rests_in(line.place, ["calls"]);
+        }
+        let mtu = line
+            .mtu
+            .plain()
+            .map_or(encapsulation.mtu() as u16, |mtu| mtu as u16);
+        lab.elans_mut().push(Elan {
+            line: Some(Line {
+                encapsulation,
+                mtu,
+                calls: None,
+            }),
+            ..Elan::with_subnet(name.value.0.clone(), subnet)
+        });
+    }
+}
+
+/// The lines of the file with their numbers as subnets.
+fn all<'a>(
+    file: &'a LabFile,
+    lab: &'a Lab,
+) -> impl Iterator<Item = (ElanId, &'a At<Name>, &'a LineFile)> {
+    let table = file.lines.iter().flat_map(|table| &table.0);
+    table.filter_map(|(name, line)| {
+        let mut elans = lab.elans.iter();
+        let at = elans.position(|elan| elan.name == name.value.0 && elan.line.is_some())?;
+        Some((ElanId(at), name, line))
+    })
+}
+
+/// The nodes with an interface on a line.
+fn on(lab: &Lab, line: ElanId) -> Vec<NodeId> {
+    let nodes = lab.nodes();
+    let nodes = nodes.filter(|(_, node)| node.lecs().iter().any(|lec| lec.elan == line));
+    nodes.map(|(id, _)| id).collect()
+}
+
+/// Resolves who calls, and checks the stations of each line.
+pub(super) fn stations(file: &LabFile, names: &Names, lab: &mut Joining<'_>, d: &mut Diagnostics) {
+    let mut callers = Vec::new();
+    for (id, name, line) in all(file, lab) {
+        let text = &name.value.0;
+        let stations = on(lab, id);
+        let named: Vec<&str> = stations.iter().map(|id| &*lab.node(*id).name).collect();
+        if let [_, _, third, ..] = named[..] {
+            d.error(
+                name.at,
+                format!("line {text} has two ends, and {third} is a third station"),
+            )
+            .hint("several stations on one network need an ELAN, or a bridge between lines")
+            .rests_on(["hosts/*/elan", "hosts/*/elans", "routers/*/elans"]);
+        }
+        let pppoe = line.encapsulation.get().is_pppoe();
+        if pppoe && stations.len() == 1 {
+            let own = named[0];
+            d.error(name.at, format!("the other end of {text} has no MAC address here: {own} alone is on it"))
+                .hint("PPPoE is static here; 'bridged-llcsnap' lets a pppd of the machine speak it with anybody")
+                .rests_on(["hosts/*/elan", "hosts/*/elans", "routers/*/elans"]);
+        }
+        let Some(calls) = &line.calls else {
+            continue;
+        };
+        let wanted = [Class::Host, Class::Router];
+        let Some(caller) = names.find(calls, &wanted, "a host or router", d) else {
+            continue;
+        };
+        if !stations.contains(&caller) || stations.len() < 2 {
+            let found = match stations.contains(&caller) {
+                true => format!("{} has nobody to call on {text}", calls.value),
+                false => format!("{} is not on line {text}", calls.value),
+            };
+            d.error(calls.at, found)
+                .hint("a line that is called joins two hosts or routers of the lab")
+                .rests_on(["hosts/*/elan", "hosts/*/elans", "routers/*/elans"]);
+        }
+        let qos = line.qos.plain().unwrap_or(Qos::ubr(MAX_SDU));
+        callers.push((id, (caller, qos)));
+    }
+    for (id, caller) in callers {
+        if let Some(line) = &mut lab.elans_mut()[id.0].line {
+            line.calls = Some(caller);
+        }
+    }
+}
+
+/// The line that a permanent connection between these nodes carries.
+pub(super) fn of_connection(
+    file: &PvcFile,
+    lab: &Lab,
+    ends: [NodeId; 2],
+    d: &mut Diagnostics,
+) -> Option<ElanId> {
+    let given = file.line.as_ref()?;
+    let lines = || lab.elans.iter().filter(|elan| elan.line.is_some());
+    let position = lab
+        .elans
+        .iter()
+        .position(|elan| elan.line.is_some() && elan.name == given.value);
+    let Some(id) = position.map(ElanId) else {
+        d.error(given.at, format!("there is no line '{}'", given.value))
+            .suggest(&given.value, lines().map(|elan| elan.name.as_str()))
+            .rests_on_name(&given.value)
+            .rests_on(["lines/."]);
+        return None;
+    };
+    if file.vp.get() {
+        d.error(
+            given.at,
+            "a line is one channel, and this connection is a path",
+        )
+        .rests_in(file.place, ["vp"]);
+    }
+    if file.mux.get() || file.peer.is_some() {
+        d.error(
+            given.at,
+            "'mux' and 'peer' are for Classical IP, and this connection carries a line",
+        )
+        .rests_in(file.place, ["mux", "peer"]);
+    }
+    let stations = on(lab, id);
+    for (end, at) in ends.into_iter().zip([file.from.at, file.to.at]) {
+        let outside = matches!(lab.node(end).kind, NodeKind::Outside(_));
+        if !outside && !stations.contains(&end) {
+            let name = &lab.node(end).name;
+            d.error(at, format!("{name} is not on line {}", given.value))
+                .hint(format!(
+                    "'elan: {}' of a host, or an entry of 'elans:', puts it there",
+                    given.value
+                ))
+                .rests_on(["hosts/*/elan", "hosts/*/elans", "routers/*/elans"]);
+        }
+    }
+    if ends[0] == ends[1] {
+        d.error(file.to.at, "a line has two ends, and these are one");
+    }
+    if lab.pvcs.iter().any(|pvc| pvc.line == Some(id)) {
+        d.error(
+            given.at,
+            format!("line {} has a connection already", given.value),
+        )
+        .rests_on(["pvcs/*/line"]);
+    }
+    Some(id)
+}
+
+/// Reports lines without a connection, and connections that leave a station of their line out.
+pub(super) fn connected(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    for (id, name, line) in all(file, lab) {
+        let text = &name.value.0;
+        let stations = on(lab, id);
+        let pvc = lab.pvcs.iter().find(|pvc| pvc.line == Some(id));
+        // A connection with a mistake of its own is not among those of the lab.
+        let mut entries = file.pvcs.iter().flatten();
+        let named = entries.any(|pvc| pvc.line.as_ref().is_some_and(|line| line.value == *text));
+        match (pvc, &line.calls) {
+            (Some(_), Some(calls)) => {
+                d.error(
+                    calls.at,
+                    format!("line {text} has a permanent connection, so nobody calls"),
+                )
+                .rests_on(["pvcs/*/line"]);
+            }
+            (None, None) if !named && !stations.is_empty() => {
+                d.error(name.at, format!("line {text} has no connection"))
+                    .hint(format!(
+                        "'line: {text}' of an entry of 'pvcs:' gives it one, or 'calls:' a call"
+                    ))
+                    .rests_on(["pvcs/.", "pvcs/*/line"])
+                    .rests_in(line.place, ["calls"]);
+            }
+            _ => {}
+        }
+        let ends = pvc.map(|pvc| pvc.ends.map(|(node, _)| node));
+        let left = stations
+            .iter()
+            .find(|one| ends.is_some_and(|ends| !ends.contains(one)));
+        if let Some(left) = left {
+            let station = &lab.node(*left).name;
+            d.error(
+                name.at,
+                format!("{station} is on line {text}, and its connection does not lead there"),
+            )
+            .rests_on(["pvcs/*/from", "pvcs/*/to"]);
+        }
+    }
+}
