@@ -12,15 +12,10 @@ section! {
         /// Encapsulation of frames (bridged) or packets; PPP is static, without LCP and without discovery.
         encapsulation: EncapsulationText = "bridged-llcsnap";
         /// Largest IP packet; default: 1500, with PPPoE 1492.
-        mtu: Option<At<u64>>;
+        mtu: u64, LEAST_MTU..=9180;
         /// The station that calls the other one; default: a permanent connection has the line.
         calls: Option<At<String>>;
         /// With calls: traffic in the words of linux-atm's qos(7), tx from the caller; default: best effort.
         qos: Option<At<QosText>>;
     }
-}
-
-impl LineFile {
-    /// Least and largest MTU of a line.
-    pub(crate) const MTUS: std::ops::RangeInclusive<u64> = LEAST_MTU..=9180;
 }

@@ -24,12 +24,6 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
             d.error(line.subnet.at, "this subnet overlaps with another");
         }
         let encapsulation = line.encapsulation.get();
-        if let Some(mtu) = &line.mtu
-            && !LineFile::MTUS.contains(&mtu.value)
-        {
-            let (least, most) = LineFile::MTUS.into_inner();
-            d.error(mtu.at, format!("the mtu of a line is {least} to {most}"));
-        }
         if let Some(qos) = line.qos.as_ref().filter(|_| line.calls.is_none()) {
             d.error(qos.at, "a line without 'calls:' has no contract of its own")
                 .hint("'qos:' of its permanent connection is its contract")

@@ -544,12 +544,17 @@ impl Builder<'_, '_> {
         if let Some((first, _)) = table.0.first()
             && (self.is_routed(Some(own)) || host.ilmi.get())
         {
-            let text = match host.ilmi.get() {
-                true => "a host with ilmi: true has no stations of the lab behind it",
-                false => "only stations on ELANs and bridged lines bridge",
+            let (text, hint) = match host.ilmi.get() {
+                true => (
+                    "a host with ilmi: true has no stations of the lab behind it",
+                    "give the host an 'address:', or 'lec: { proxy: true }' for real stations",
+                ),
+                false => (
+                    "only stations on ELANs and bridged lines bridge",
+                    "a Classical IP subnet, a routed line and PPP carry no Ethernet frames",
+                ),
             };
-            d.error(first.at, text)
-                .hint("give the host an 'address:', or 'lec: { proxy: true }' for real stations");
+            d.error(first.at, text).hint(hint);
         }
         if let Some((name, _)) = table.0.get(plan::MAX_SEGMENT) {
             let most = plan::MAX_SEGMENT;

@@ -39,10 +39,12 @@ lane:
 clip:
   c: { subnet: 10.3.0.0/24, server: p, nhrp: true, next_hops: { 10.3.0.77: { address: 47.0005.80FFE1000000F21A26D8.0020EA0000C0.00 } } }
   d: { subnet: 10.4.0.0/24, server: q }
+lines: { ln: { subnet: 10.17.0.0/24 }, g: { subnet: 10.8.0.0/24, calls: v } }
 pvcs:
   - { from: x, vc: 0.100, to: y, queue: {} }
   - { from: p, vc: 0.101, to: tcp }
   - { from: y, vc: 0.102, to: pe, pseudowire: { outgoing: 1001, incoming: 2001 } }
+  - { from: v, vc: 0.103, to: tcp, line: ln }
 mpoa: { start: 0s }
 nhrp: { register: true }
 timers: {}
@@ -76,6 +78,8 @@ hosts:
   linux: { on: s1, elan: a, ip: 10.1.0.77, kernel: true, tcp: {}, sockets: [{ name: far, listen: sink, selector: e2, max_sdu: 9999, atp: {} }] }
   p: { on: s1, elan: c, ip: 10.3.0.10, nhrp: { key: { spi: 4, secret: k } } }
   q: { on: s1, elan: d, ip: 10.4.0.10 }
+  v: { on: s1, elan: ln, ip: 10.17.0.10, elans: { g: 10.8.0.10 } }
+  t: { on: s2, elan: g, ip: 10.8.0.11 }
 traffic:
   - { name: u, from: x, to: y, kind: udp, rate: 10pps }
 faults:
@@ -96,6 +100,7 @@ lab.switches || switches.s2.police=true
 lab.links || links.s1-s2.delay=9ms
 lab.lane || lane.uni=3.0
 lab.clip || clip.d.mtu=1500
+lab.lines || lines.ln.mtu=1300
 lab.pvcs || pvcs.0.pcr=99
 lab.routers || routers.r.queue=7
 lab.hosts || hosts.q.ip=10.4.0.11
@@ -399,6 +404,12 @@ MemberFile.sessions || hosts.p.clip={c: {sessions: 7}}
 MemberFile.next_hops || hosts.p.clip={c: {next_hops: {10.3.0.1: {address: h}}}}
 NextHopFile.address || clip.c.next_hops={10.3.0.1: {address: h}}
 NextHopFile.qos || clip.c.next_hops={10.3.0.1: {address: h, qos: 'cbr,aal5:pcr=1000'}}
+LineFile.subnet || lines.ln.subnet=10.17.0.0/25
+LineFile.encapsulation || lines.ln.encapsulation=pppoa-vcmux
+LineFile.mtu || lines.ln.mtu=1400
+LineFile.calls || lines.g.calls=t
+LineFile.qos || lines.g.qos=cbr,aal5:pcr=1000
+PvcFile.line | lines.m={subnet: 10.17.1.0/30} | lines.m={subnet: 10.17.1.0/30} hosts.v.elan=m hosts.v.ip=10.17.1.1 pvcs.3.line=m
 PvcFile.from || pvcs.1.from=q
 PvcFile.vc || pvcs.1.vc=0.111
 PvcFile.to || pvcs.1.to=card
