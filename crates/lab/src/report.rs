@@ -75,7 +75,7 @@ impl RunReport {
 pub type NodeState = (String, Vec<(StateKind, Vec<Table>)>);
 
 /// Kinds of state that the report shows of each node.
-pub const SHOWN: [StateKind; 17] = [
+pub const SHOWN: [StateKind; 18] = [
     StateKind::Port,
     StateKind::Call,
     StateKind::Saal,
@@ -87,6 +87,7 @@ pub const SHOWN: [StateKind; 17] = [
     StateKind::Qos,
     StateKind::Mps,
     StateKind::Clip,
+    StateKind::Line,
     StateKind::Nhrp,
     StateKind::Sockets,
     StateKind::Tcp,

@@ -12,8 +12,8 @@
 //! below 60 octets is padded before its FCS, because that covers the padding. Without it no padding is added.
 //!
 //! Standards: RFC 2684 §5 and §6 (bridged and routed, LLC and VC multiplexing), RFC 2364 (PPPoA), RFC 2516 §4 (PPPoE),
-//! LANE v2 §4.1.1, MPOA 1.1 (tagged shortcuts). Not implemented: bridged PDUs of other media; LCP and the discovery stage
-//! of PPPoE, which a line carries before its first packet and which are recognised only.
+//! LANE v2 §4.1.1, MPOA 1.1 (tagged shortcuts). Not implemented: bridged PDUs of other media; LCP and the discovery
+//! stage of PPPoE, which a line carries before its first packet and which are recognised only.
 
 use crate::llc::LlcSnap;
 use crate::{DecodeError, ErrorKind, MacAddr, Reader, aal5, named};
@@ -58,8 +58,8 @@ named! {
 pub const PPP_LLC: [u8; 4] = [0xfe, 0xfe, 0x03, 0xcf];
 /// PPP protocol of IPv4. Source: RFC 1332 §2.
 pub const PPP_IPV4: u16 = 0x0021;
-/// Further PPP protocols by which PPP is recognised: IPv6, its control protocol, those of IPv4 and compression, LCP, PAP,
-/// LQR, CHAP. Source: RFC 1661 §2, RFC 5072, RFC 1332, RFC 1962, RFC 1334, RFC 1989, RFC 1994.
+/// Further PPP protocols by which PPP is recognised: IPv6, its control protocol, those of IPv4 and compression, LCP,
+/// PAP, LQR, CHAP. Source: RFC 1661 §2, RFC 5072, RFC 1332, RFC 1962, RFC 1334, RFC 1989, RFC 1994.
 const PPP_OTHERS: [u16; 8] = [
     0x0057, 0x8057, 0x8021, 0x80fd, 0xc021, 0xc023, 0xc025, 0xc223,
 ];
@@ -274,8 +274,8 @@ impl Encapsulation {
         }
     }
 
-    /// The encapsulation of an SDU, as far as its octets tell; `None` if they are of none, or of LANE or MPOA. A frame of
-    /// VC multiplexing has its FCS if it ends with a right one.
+    /// The encapsulation of an SDU, as far as its octets tell; `None` if they are of no line. A frame of VC
+    /// multiplexing has its FCS if it ends with a right one.
     #[must_use]
     pub fn of(sdu: &[u8]) -> Option<Self> {
         const FRAMES: [(Encapsulation, Encapsulation); 4] = [
@@ -501,7 +501,7 @@ mod tests {
         }
     }
 
-    /// PDUs that carry no packet: LCP, discovery, and a BPDU; and those that are none of the line.
+    /// PDUs that carry no packet: LCP, discovery, and a BPDU; and those of other lines.
     #[test]
     fn what_is_no_packet_is_named() {
         let any = Session::default();

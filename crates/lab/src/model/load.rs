@@ -176,8 +176,8 @@ impl Share {
 
 impl Elan {
     /// Octets of an AAL5 PDU beside its IP packet: on an emulated LAN the LE header (2) and the Ethernet header (14),
-    /// on a Classical IP subnet LLC/SNAP (8) or nothing (VC multiplexing), on a line those of its encapsulation, and the
-    /// trailer of AAL5 (8). LLC-multiplexed connections of LANE v2 and MPOA shortcuts have other headers.
+    /// on a Classical IP subnet LLC/SNAP (8) or nothing (VC multiplexing), on a line those of its encapsulation, and
+    /// the trailer of AAL5 (8). LLC-multiplexed connections of LANE v2 and MPOA shortcuts have other headers.
     #[must_use]
     pub fn overhead(&self) -> usize {
         let header = match (&self.clip, &self.line) {

@@ -544,17 +544,7 @@ impl Builder<'_, '_> {
         if let Some((first, _)) = table.0.first()
             && (self.is_routed(Some(own)) || host.ilmi.get())
         {
-            let (text, hint) = match host.ilmi.get() {
-                true => (
-                    "a host with ilmi: true has no stations of the lab behind it",
-                    "give the host an 'address:', or 'lec: { proxy: true }' for real stations",
-                ),
-                false => (
-                    "only stations on ELANs and bridged lines bridge",
-                    "a Classical IP subnet, a routed line and PPP carry no Ethernet frames",
-                ),
-            };
-            d.error(first.at, text).hint(hint);
+            proxies::no_stations(host, first.at, d);
         }
         if let Some((name, _)) = table.0.get(plan::MAX_SEGMENT) {
             let most = plan::MAX_SEGMENT;

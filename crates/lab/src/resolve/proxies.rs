@@ -1,6 +1,6 @@
 //! Hosts whose LANE client stands for stations behind a bridge of the kernel.
 
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, Span};
 use crate::file::{HostFile, LabFile, LecFile};
 use crate::model::Proxy;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,21 @@ pub(super) fn of(
         ports: ports.map(|port| port.value.clone()).collect(),
         bridge: section.bridge.as_ref().map(|bridge| bridge.value.clone()),
     }))
+}
+
+/// Reports stations of the lab behind a host that cannot bridge.
+pub(super) fn no_stations(host: &HostFile, at: Span, d: &mut Diagnostics) {
+    let (text, hint) = match host.ilmi.get() {
+        true => (
+            "a host with ilmi: true has no stations of the lab behind it",
+            "give the host an 'address:', or 'lec: { proxy: true }' for real stations",
+        ),
+        false => (
+            "only stations on ELANs and bridged lines bridge",
+            "a Classical IP subnet, a routed line and PPP carry no Ethernet frames",
+        ),
+    };
+    d.error(at, text).hint(hint);
 }
 
 /// Checks the names of ports and of the bridge.

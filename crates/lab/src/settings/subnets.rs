@@ -75,7 +75,7 @@ impl Published for Elan {
             (None, Some(line)) => json!({
                 "encapsulation": line.encapsulation.name(),
                 "calls": line.calls.map(|(caller, _)| &lab.node(caller).name),
-                "qos": line.calls.map(|(_, qos)| text(&qos)),
+                "qos": line.calls.map(|(_, qos)| text(qos)),
             }),
             (None, None) => json!({
                 "elan_id": id,

@@ -85,7 +85,7 @@ pub struct Config {
     pub address: AtmAddress,
     /// The encapsulation.
     pub encapsulation: Encapsulation,
-    /// Addresses and session of PPPoE; the own address is that of the interface in any case.
+    /// Addresses and session of PPPoE.
     pub session: Session,
     /// Largest IP packet, octets; a frame may have 14 octets more, and 4 of a VLAN's tag.
     pub mtu: u16,
@@ -202,7 +202,7 @@ crate::counters! {
         pub other_encapsulation: u64,
         /// SDUs that no encapsulation explains, or of another session.
         pub malformed: u64,
-        /// PDUs of PPP that are no packets, such as LCP, and of the discovery stage of PPPoE: nobody answers them.
+        /// PDUs of PPP that are no packets, such as LCP, and of the discovery stage of PPPoE, which get no answer.
         pub negotiation: u64,
         /// 802.1D PDUs received with a PID of their own.
         pub bpdus: u64,
@@ -342,7 +342,7 @@ impl Line {
         self.due = None;
     }
 
-    /// Releases the connection, if there is one.
+    /// Releases the connection, if the line has one.
     fn release(&mut self, cause: Cause) {
         if let Some(conn) = self.state.conn() {
             self.request(AtmRequest::Release { conn, cause });
@@ -391,7 +391,6 @@ impl Line {
         Qos {
             tx: sized(qos.tx),
             rx: sized(qos.rx),
-            ..qos
         }
     }
 
@@ -516,7 +515,7 @@ impl Line {
     /// The peer wants to negotiate PPP.
     fn negotiates(&mut self) {
         self.counters.negotiation += 1;
-        let text = "the peer negotiates PPP, and this end has it static: nobody answers the peer";
+        let text = "the peer negotiates PPP, and this end has it static: the peer gets no answer";
         self.tell_once("line.negotiation", text.to_owned());
     }
 

@@ -153,7 +153,7 @@ fn one_octet_more_than_the_mtu_is_dropped_at_both_ends() {
     assert_eq!(sdus(&give(&mut line, Input::Send(&tagged), NOW)).len(), 1);
 }
 
-/// What a peer with another encapsulation sends is counted so, and named once for each connection.
+/// PDUs of a peer with another encapsulation are counted so, and named once for each connection.
 #[test]
 fn another_encapsulation_of_the_peer_is_named() {
     for own in all() {

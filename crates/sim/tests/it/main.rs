@@ -2,6 +2,7 @@
 //!
 //! The checkers look at samples, cells and tables from outside; they share no code with the protocols.
 
+mod atm_lines;
 mod atp;
 mod atptest;
 mod back_pressure;

@@ -11,7 +11,7 @@ use aerostat_proto::discard::Discard;
 use aerostat_proto::line::{Input, Line, Output};
 
 impl Host {
-    /// Gives an input to the line below interface `itf`, if there is one.
+    /// Gives an input to the line below interface `itf`, if that is on a line.
     pub(super) fn tell_line(&mut self, itf: usize, input: Input<'_>, now: Instant) {
         if let Some(line) = self.interfaces.get(itf).and_then(|itf| itf.client.line()) {
             self.tell(line, input, now);

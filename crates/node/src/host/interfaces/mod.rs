@@ -1,4 +1,5 @@
-//! Interfaces of a host: the IP side, LANE, Classical IP and ATM lines below it, the segment behind a host that bridges.
+//! Interfaces of a host: the IP side; LANE, Classical IP and ATM lines below it; the segment behind a host that
+//! bridges.
 
 pub(super) mod clip;
 mod embedded;
