@@ -34,6 +34,21 @@ tcp_from() {
   kill $p 2>/dev/null; cat /tmp/sum; [ "$(head -1 /tmp/sum)" = "$(md5sum </tmp/got)" ]; }
 signalling_up() { grep -q "SSCF.*entering state 4/10" /tmp/sigd.log; }
 
+# DSL lines.
+# nas N ENCAPSULATION VC [ADDRESS]: interface nasN; 0 is LLC, 1 VC multiplexing
+nas() {
+  br2684ctl -b -c $1 -e $2 -a $3 >/dev/null 2>&1
+  waitfor 5 ifconfig nas$1
+  if [ -n "$4" ]; then ifconfig nas$1 $4 netmask 255.255.255.252 up; else ifconfig nas$1 up; fi; }
+# whole ADDRESS OCTETS: pings with so much data, never fragmented
+whole() { /usr/bin/ping -c 2 -M do -s $2 $1; }
+# iperf PEER: one direction after the other; prints what the sender and the receiver counted
+iperf() { for way in "" -R; do
+  timeout 15 iperf3 -c $1 -t 3 $way >/tmp/iperf || { cat /tmp/iperf; return 1; }
+  grep -E "sender|receiver" /tmp/iperf; done; }
+# Options of pppd: no compression, so that octets can be counted; the session comes back whatever ends it.
+PPP="noauth nodetach noipv6 lcp-echo-interval 2 lcp-echo-failure 10 noaccomp nopcomp novj nobsdcomp nodeflate persist maxfail 0"
+
 atmtcp virtual 0 connect $OUTSIDE $PORT bg
 sleep 1
 esi $ESI 0

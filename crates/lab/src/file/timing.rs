@@ -28,6 +28,9 @@ section! {
         /// Where packets over Classical IP cost something else.
         #[schemars(with = "Option<CostsFile>")]
         clip: CostsFile;
+        /// Where packets over an ATM line cost something else.
+        #[schemars(with = "Option<CostsFile>")]
+        line: CostsFile;
         /// Where PDUs of programs cost something else.
         #[schemars(with = "Option<CostsFile>")]
         native: CostsFile;

@@ -4,6 +4,7 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::Optional as _;
 use crate::file::{CostsFile, HostFile, InterruptionsFile, ManagerFile};
 use crate::model::{CallCosts, Clock, Costs, CpuConfig, IntakeConfig, Interruptions};
+use aerostat_node::host::Encapsulation;
 use aerostat_node::manager::{ManagerConfig, Sharing};
 use aerostat_node::server::Cost;
 
@@ -113,9 +114,15 @@ pub(super) fn of(name: &str, host: &HostFile, d: &mut Diagnostics) -> Option<Box
         receive: other.receive.plain().unwrap_or(usual.receive),
         ack: other.ack.plain().or(usual.ack),
     };
-    let [lane, mpoa, clip, native] =
-        [&given.lane, &given.mpoa, &given.clip, &given.native].map(|other| over(usual, other));
-    let costs = [lane, mpoa, clip, native, over(native, &given.atp)];
+    let of = |encapsulation| match encapsulation {
+        Encapsulation::Lane => over(usual, &given.lane),
+        Encapsulation::Mpoa => over(usual, &given.mpoa),
+        Encapsulation::ClassicalIp => over(usual, &given.clip),
+        Encapsulation::Line => over(usual, &given.line),
+        Encapsulation::Native => over(usual, &given.native),
+        Encapsulation::Atp => over(over(usual, &given.native), &given.atp),
+    };
+    let costs = Encapsulation::ALL.map(of);
     let calls = [&given.write, &given.read].map(|given| given.plain());
     let [write, read] = calls.map(Option::unwrap_or_default);
     let calls = calls

@@ -276,6 +276,7 @@ CpuFile.write || hosts.x.cpu={write: 90us + 8ns/octet}
 CpuFile.read || hosts.x.cpu={read: 90us}
 CpuFile.lane || hosts.x.cpu={lane: {send: 1us}}
 CpuFile.mpoa || hosts.x.cpu={mpoa: {send: 1us}}
+CpuFile.line || hosts.x.cpu={line: {send: 1us}}
 CpuFile.clip || hosts.x.cpu={clip: {send: 1us}}
 CpuFile.native || hosts.x.cpu={native: {send: 1us}}
 CpuFile.atp || hosts.x.cpu={atp: {send: 1us}}

@@ -124,7 +124,7 @@ pub struct Network {
     /// True for a subnet of Classical IP, false for an emulated LAN.
     pub clip: bool,
     /// True for an ATM line, otherwise left out.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub line: bool,
     /// Its IP subnet.
     pub subnet: String,

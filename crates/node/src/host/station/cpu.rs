@@ -88,7 +88,7 @@ pub struct CallCosts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuConfig {
     /// Costs by encapsulation, in the order of [`Encapsulation::ALL`].
-    pub costs: [Costs; 5],
+    pub costs: [Costs; Encapsulation::ALL.len()],
     /// Costs of calls of programs; `None`: calls do not pass the CPU.
     pub calls: Option<CallCosts>,
     /// Interrupt-first or fair.
@@ -226,7 +226,7 @@ pub(in crate::host) struct Cpu {
     queues: Queues<Job, 2>,
     jitter: Pcg32,
     /// Counts by encapsulation and kind of work.
-    done: [[Done; 3]; 5],
+    done: [[Done; 3]; Encapsulation::ALL.len()],
     /// Counts of calls of programs by kind.
     called: [Done; 2],
     lost: Lost,
@@ -246,7 +246,7 @@ impl Cpu {
         Self {
             queues: Queues::new(Server::of_time(), config.order),
             jitter: random::stream(config.seed, "cpu", "jitter"),
-            done: [[Done::default(); 3]; 5],
+            done: [[Done::default(); 3]; Encapsulation::ALL.len()],
             called: [Done::default(); 2],
             lost: Lost::default(),
             control: [0; 2],

@@ -69,7 +69,7 @@ fn config(order: Order, queue: usize) -> CpuConfig {
         ack: None,
     };
     CpuConfig {
-        costs: [costs; 5],
+        costs: [costs; Encapsulation::ALL.len()],
         calls: None,
         order,
         jitter: 0,
