@@ -7,6 +7,7 @@ mod follow;
 mod groups;
 mod manage;
 mod measure;
+mod oam;
 mod overhead;
 mod reproduce;
 mod results;
@@ -20,6 +21,7 @@ pub(crate) use events::*;
 pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
+pub(crate) use oam::*;
 pub(crate) use overhead::*;
 pub(crate) use reproduce::*;
 pub(crate) use results::*;
@@ -158,6 +160,8 @@ pub(crate) enum Command {
     Man(ManArgs),
     /// Draw the network of a lab file, or of a running lab
     Graph(GraphArgs),
+    /// Test a connection of a running lab with loopback cells
+    Oam(OamArgs),
     /// Octets and cells of packets by the encapsulation of an ATM line
     Overhead(OverheadArgs),
 }

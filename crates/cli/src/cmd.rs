@@ -21,6 +21,7 @@ mod man;
 mod measure;
 mod mount;
 mod move_station;
+mod oam;
 mod overhead;
 mod pool;
 mod pvc;
@@ -86,6 +87,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Completion(args) => completion::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Graph(args) => graph::run(&args),
+        Command::Oam(args) => oam::run(&args),
         Command::Overhead(args) => overhead::run(&args),
     }
 }

@@ -82,6 +82,7 @@ pub use diag::Diagnostics;
 pub use event::Event;
 pub use model::{ElanId, Lab, LinkId, NodeId};
 pub use overrides::Override;
+pub use resolve::label;
 
 use crate::diag::Severity;
 use crate::field::FromTree as _;

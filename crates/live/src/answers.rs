@@ -7,6 +7,7 @@ use crate::graph;
 use crate::kernel::tcp;
 use crate::ladder::Wanted;
 use crate::links;
+use crate::loopbacks;
 use crate::names;
 use crate::outside;
 use crate::pictures;
@@ -23,6 +24,7 @@ use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
 use aerostat_node::inspect::{Name, StateKind, Table};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::Vc;
 use rustix::fd::AsFd as _;
 use serde_json::json;
 use std::net::IpAddr;
@@ -61,6 +63,19 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
         Request::PvcDel { node, end } => {
             let row = find(site, node).and_then(|id| pvc::remove(site, (id, node), end));
             Reply::Answer(one_table(node, row))
+        }
+        Request::Loopback {
+            node,
+            vpi,
+            vci,
+            segment,
+        } => {
+            let vc = Vc::new(*vpi, *vci);
+            let sent = loopbacks::send(site, node, vc, *segment, now);
+            Reply::Answer(sent.unwrap_or_else(|error| error))
+        }
+        Request::LoopbackTime { node, tag } => {
+            Reply::Answer(loopbacks::time(site, node, *tag).unwrap_or_else(|error| error))
         }
         Request::Fault { action, target } => {
             let done = fault(site, *action, target).map(|what| site.break_or_mend(what, now));
@@ -237,7 +252,7 @@ fn confinement(site: &Site<'_>) -> serde_json::Value {
     in_json(&site.lab.name, &Table::of(rows))
 }
 
-fn find(site: &Site<'_>, name: &str) -> Result<NodeId, Answer> {
+pub(crate) fn find(site: &Site<'_>, name: &str) -> Result<NodeId, Answer> {
     let found = site.lab.find(name);
     found.ok_or_else(|| Answer::error(format!("there is no node '{name}'"), nodes_of(site)))
 }

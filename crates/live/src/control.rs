@@ -77,6 +77,24 @@ pub enum Request {
         /// One of its ends, as in `PvcAdd`.
         end: String,
     },
+    /// Sends a loopback request on a connection of a host or router. The answer has its tag.
+    Loopback {
+        /// Node name.
+        node: String,
+        /// VPI of its label there.
+        vpi: u16,
+        /// VCI of its label there.
+        vci: u16,
+        /// True for the segment: the other end of the link answers.
+        segment: bool,
+    },
+    /// Asks for the answer to a loopback request. It has the round-trip time in ns, or null while there is none.
+    LoopbackTime {
+        /// Node name.
+        node: String,
+        /// As in the answer to `Loopback`.
+        tag: u32,
+    },
     /// Gives packets of a host's MPOA client shortcuts of their own with guaranteed traffic. The answer is the table of
     /// these entries, as `Inspect` of `qos` gives it.
     QosAdd {

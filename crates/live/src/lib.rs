@@ -23,6 +23,7 @@ mod keepers;
 mod kernel;
 mod ladder;
 mod links;
+mod loopbacks;
 pub mod mount;
 pub mod names;
 pub mod namespace;

@@ -61,7 +61,7 @@ use aerostat_node::random::derived_seed;
 use aerostat_node::switch::{PortNo, Switch};
 use aerostat_proto::socket::SocketRef;
 use aerostat_proto::split::{ProcessEvent, Role};
-use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_proto::{Duration, Instant, Refused, Trace};
 use aerostat_wire::pcapng::Direction;
 use aerostat_wire::{Qos, Vc};
 use line::RunLine;
@@ -413,6 +413,24 @@ impl World {
                 Operation::command(self, host, HostCommand::Contract(vc, qos));
             }
         }
+    }
+
+    /// Sends a loopback request on a connection of an end system; returns its tag. `None` if the node is off or no end
+    /// system.
+    pub fn loopback(
+        &mut self,
+        node: NodeId,
+        vc: Vc,
+        segment: bool,
+        now: Instant,
+    ) -> Option<Result<u32, Refused>> {
+        self.plant.advance_to(now);
+        let mut asked = None;
+        self.with_node(node, |node, now| {
+            let station = node.as_station_mut();
+            asked = station.map(|station| station.loopback(vc, segment, now));
+        });
+        asked
     }
 
     /// Causes or ends a fault.

@@ -33,6 +33,7 @@ mod looks;
 mod mount;
 mod names;
 mod nhrp;
+mod oam;
 mod pages;
 mod partial;
 mod pictures;

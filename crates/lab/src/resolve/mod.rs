@@ -48,7 +48,7 @@ pub(crate) use ip::{Owners, Step, owners, trace};
 pub(crate) use limits::fits;
 pub(crate) use machine::{Obstacle, obstacles};
 pub(crate) use never::in_virtual_time;
-pub(crate) use permanent::label;
+pub use permanent::label;
 
 use crate::diag::{Diagnostics, Severity, Span};
 use crate::field::{At, FromText as _, Optional as _};

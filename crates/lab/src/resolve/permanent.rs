@@ -526,8 +526,11 @@ fn of_tunnels(lab: &Lab) -> Guarantees {
     all
 }
 
-/// VPI and VCI; the connection decides which values are valid.
-pub(crate) fn label(text: &str) -> Result<Vc, String> {
+/// The label in a text `VPI.VCI`; the connection decides which values are valid.
+///
+/// # Errors
+/// A sentence: the text has another form, or a number is out of range (VPI 0 to 255).
+pub fn label(text: &str) -> Result<Vc, String> {
     let parts = text.split_once('.');
     let numbers: Option<(u64, u64)> =
         parts.and_then(|(vpi, vci)| Some((vpi.parse().ok()?, vci.parse().ok()?)));

@@ -14,10 +14,6 @@ fn address(number: u8) -> AtmAddress {
     address
 }
 
-fn later(seconds: u64) -> Instant {
-    NOW + s(seconds)
-}
-
 /// Encapsulations of lines.
 fn all() -> impl Iterator<Item = Encapsulation> {
     let others = [Encapsulation::Lane, Encapsulation::MpoaTagged];

@@ -4,6 +4,7 @@ mod blocked;
 pub(super) mod cpu;
 pub(super) mod intake;
 pub(super) mod interruptions;
+mod loopbacks;
 pub(super) mod steps;
 
 use crate::atm::{
@@ -13,6 +14,7 @@ use crate::atm::{
 use crate::host::station::blocked::Writers;
 use crate::host::station::cpu::{Cpu, Job};
 use crate::host::station::intake::Intake;
+use crate::host::station::loopbacks::Loopbacks;
 use crate::host::station::steps::Step;
 use crate::host::{CpuConfig, Host, HostEvent, HostInput, HostOutput, IntakeConfig};
 use crate::ip::books::{Cause, SocketEvent};
@@ -42,6 +44,7 @@ pub struct Station {
     books: bool,
     /// True to report [`Step`]s.
     steps: bool,
+    loopbacks: Loopbacks,
 }
 
 impl Station {
@@ -59,6 +62,7 @@ impl Station {
             processed: BTreeSet::new(),
             books: false,
             steps: false,
+            loopbacks: Loopbacks::default(),
         }
     }
     /// The same station with a CPU that costs time, switched on at `now`.
@@ -154,6 +158,7 @@ impl Station {
                 }
                 NicEvent::Cells { run } => self.receive_cells(&run, now),
                 NicEvent::Lost { vc, .. } => self.host.damaged(vc, now),
+                NicEvent::LoopbackReturned { vc, tag } => self.loopbacks.returned(vc, tag, now),
                 _ => {}
             }
         }
