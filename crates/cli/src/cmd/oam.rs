@@ -38,10 +38,7 @@ pub(crate) fn run(args: &OamArgs) -> Outcome {
     }
     output::write(args.output.form(), SCHEMA, &[rows])?;
     if lost == sent && sent > 0 {
-        let text = format!(
-            "no cell came back: {}",
-            counted(lost.into(), "cell", "cells")
-        );
+        let text = format!("no cell came back: {}", counted(lost, "cell", "cells"));
         return Err(Failure::failed(text).hint(
             "a link is cut, a switch has no such connection, or nothing uses the label at the other end",
         ));

@@ -174,13 +174,18 @@ pub(super) fn of_connection(
 
 /// Reports lines without a connection, and connections that leave a station of their line out.
 pub(super) fn connected(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let known: Vec<&str> = all(file, lab).map(|(_, name, _)| &*name.value.0).collect();
     for (id, name, line) in all(file, lab) {
         let text = &name.value.0;
         let stations = on(lab, id);
         let pvc = lab.pvcs.iter().find(|pvc| pvc.line == Some(id));
-        // A connection with a mistake of its own is not among those of the lab.
-        let mut entries = file.pvcs.iter().flatten();
-        let named = entries.any(|pvc| pvc.line.as_ref().is_some_and(|line| line.value == *text));
+        // A connection with a mistake of its own is not among those of the lab, and a line that is not there may have
+        // been meant to be this one.
+        let named = |pvc: &PvcFile| {
+            let line = pvc.line.as_ref();
+            line.is_some_and(|line| line.value == *text || !known.contains(&&*line.value))
+        };
+        let named = file.pvcs.iter().flatten().any(named);
         match (pvc, &line.calls) {
             (Some(_), Some(calls)) => {
                 d.error(
@@ -194,7 +199,13 @@ pub(super) fn connected(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
                     .hint(format!(
                         "'line: {text}' of an entry of 'pvcs:' gives it one, or 'calls:' a call"
                     ))
-                    .rests_on(["pvcs/.", "pvcs/*/line"])
+                    .rests_on([
+                        "pvcs/.",
+                        "pvcs/*/.",
+                        "pvcs/*/line",
+                        "pvcs/*/from",
+                        "pvcs/*/to",
+                    ])
                     .rests_in(line.place, ["calls"]);
             }
             _ => {}
