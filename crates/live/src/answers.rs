@@ -50,20 +50,19 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
             path,
             police,
         } => {
-            let (path, police) = (*path, *police);
             let wanted = pvc::Wanted {
                 ends,
                 qos,
-                path,
-                police,
+                path: *path,
+                police: *police,
             };
             let row = find(site, node).and_then(|id| pvc::add(site, (id, node), &wanted, now));
             Reply::Answer(one_table(node, row))
         }
-        Request::PvcDel { node, end } => {
-            let row = find(site, node).and_then(|id| pvc::remove(site, (id, node), end));
-            Reply::Answer(one_table(node, row))
-        }
+        Request::PvcDel { node, end } => Reply::Answer(one_table(
+            node,
+            find(site, node).and_then(|id| pvc::remove(site, (id, node), end)),
+        )),
         Request::Loopback {
             node,
             vpi,
@@ -71,12 +70,9 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
             segment,
         } => {
             let vc = Vc::new(*vpi, *vci);
-            let sent = loopbacks::send(site, node, vc, *segment, now);
-            Reply::Answer(sent.unwrap_or_else(|error| error))
+            Reply::Answer(loopbacks::send(site, node, vc, *segment, now))
         }
-        Request::LoopbackTime { node, tag } => {
-            Reply::Answer(loopbacks::time(site, node, *tag).unwrap_or_else(|error| error))
-        }
+        Request::LoopbackTime { node, tag } => Reply::Answer(loopbacks::time(site, node, *tag)),
         Request::Fault { action, target } => {
             let done = fault(site, *action, target).map(|what| site.break_or_mend(what, now));
             Reply::Answer(done.map_or_else(|error| error, |()| Answer::Ok(json!({}))))

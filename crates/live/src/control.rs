@@ -88,7 +88,7 @@ pub enum Request {
         /// True for the segment: the other end of the link answers.
         segment: bool,
     },
-    /// Asks for the answer to a loopback request. It has the round-trip time in ns, or null while there is none.
+    /// Asks for the answer to a loopback request. It has the round-trip time in ns, or null until the cell is back.
     LoopbackTime {
         /// Node name.
         node: String,

@@ -10,7 +10,11 @@ use aerostat_wire::Vc;
 use serde_json::json;
 
 /// Sends a request; the answer has its tag.
-pub(crate) fn send(
+pub(crate) fn send(site: &mut Site<'_>, name: &str, vc: Vc, segment: bool, now: Instant) -> Answer {
+    sent(site, name, vc, segment, now).unwrap_or_else(|error| error)
+}
+
+fn sent(
     site: &mut Site<'_>,
     name: &str,
     vc: Vc,
@@ -28,7 +32,11 @@ pub(crate) fn send(
 }
 
 /// The round-trip time of a request.
-pub(crate) fn time(site: &Site<'_>, name: &str, tag: u32) -> Result<Answer, Answer> {
+pub(crate) fn time(site: &Site<'_>, name: &str, tag: u32) -> Answer {
+    returned(site, name, tag).unwrap_or_else(|error| error)
+}
+
+fn returned(site: &Site<'_>, name: &str, tag: u32) -> Result<Answer, Answer> {
     let node = find(site, name)?;
     let found = station(site, node, name)?.loopback_time(tag);
     let found = found.ok_or_else(|| {
