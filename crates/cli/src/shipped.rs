@@ -19,7 +19,7 @@ pub(crate) use files;
 
 const GENERAL: &[File] = files!("" ".atm.yml":
     "atp" "back-to-back" "bridges" "call-tunnel" "campus" "cbr-beside-ubr" "cell-gateway" "cell-tester" "clip"
-    "dead-destination" "detken-router" "detken-trunk" "dsl" "early-discard" "ip-tunnels" "load" "managers" "native"
+    "dead-destination" "detken-router" "detken-trunk" "dsl" "early-discard" "ip-tunnels" "lines" "load" "managers" "native"
     "nhrp" "one-elan" "parallel-links" "policed-tcp" "rate-queues" "rfc2544" "ring" "shares" "slow-hosts"
     "slow-receiver" "sockets" "star" "tcp-windows" "telephony" "tunnel" "two-hosts" "two-subnets" "vlans"
     "wan-detour");

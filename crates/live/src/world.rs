@@ -426,10 +426,7 @@ impl World {
     ) -> Option<Result<u32, Refused>> {
         self.plant.advance_to(now);
         let mut asked = None;
-        self.with_node(node, |node, now| {
-            let station = node.as_station_mut();
-            asked = station.map(|station| station.loopback(vc, segment, now));
-        });
+        self.with_node(node, |node, now| asked = node.loopback(vc, segment, now));
         asked
     }
 

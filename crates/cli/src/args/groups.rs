@@ -37,7 +37,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Change a running lab",
         &["exec", "shell", "pvc", "qos", "fault", "move"],
     ),
-    ("Measure in a running lab", &["ping", "pingall", "iperf"]),
+    (
+        "Measure in a running lab",
+        &["ping", "pingall", "iperf", "oam"],
+    ),
     (
         "Serve other programs",
         &["mount", "completion", "man", "help"],

@@ -133,6 +133,8 @@ fn reply(request: &Request) -> Reply {
         | Request::PvcDel { node, .. }
         | Request::QosAdd { node, .. }
         | Request::QosDel { node, .. }
+        | Request::Loopback { node, .. }
+        | Request::LoopbackTime { node, .. }
         | Request::Exec { node } => {
             Reply::Answer(Answer::error(format!("{node} is no kernel host"), ""))
         }

@@ -14,7 +14,7 @@ use aerostat_node::ip::books::SocketEvent;
 use aerostat_node::offload::SuperFrame;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::split::{ProcessEvent, Role};
-use aerostat_proto::{Instant, Machine};
+use aerostat_proto::{Instant, Machine, Refused};
 use aerostat_wire::Vc;
 use std::collections::VecDeque;
 
@@ -205,6 +205,20 @@ impl LabNode {
             .nic_mut()
             .send(vc, Pdu::new(sdu), now)
             .is_some()
+    }
+    /// Makes an end system send a loopback request, as [`Station::loopback`]; `None` for other nodes. Call this through
+    /// [`Driver::with_node`](super::Driver::with_node).
+    pub fn loopback(
+        &mut self,
+        vc: Vc,
+        segment: bool,
+        now: Instant,
+    ) -> Option<Result<u32, Refused>> {
+        let Self::Station(node) = self else {
+            return None;
+        };
+        node.touched = true;
+        Some(node.station.loopback(vc, segment, now))
     }
     /// Makes a switch release its calls; other nodes ignore this. Call this through
     /// [`Driver::with_node`](super::Driver::with_node).

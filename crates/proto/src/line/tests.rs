@@ -484,7 +484,7 @@ proptest! {
                     multipoint: false,
                 }),
                 Step::Wait(time) => {
-                    now = now + crate::time::ms(*time);
+                    now += crate::time::ms(*time);
                     Input::AskAgain
                 }
             };
