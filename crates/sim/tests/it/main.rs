@@ -25,7 +25,7 @@ mod joins;
 mod keys;
 mod labs;
 mod lane;
-mod lines;
+
 mod load;
 mod losses;
 mod managers;
