@@ -4,8 +4,8 @@ use super::links::{connect, inside};
 use super::stage::Building;
 use super::vlans::{self, Vlan};
 use super::{
-    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, identity, lane, lines, mpoa, proxies,
-    queues, rate_queues, tcp,
+    Class, Names, adapters, clip, contracts, cpu, direct, ethernet, identity, lane, lines, mpoa,
+    proxies, queues, rate_queues, tcp,
 };
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _};
@@ -13,8 +13,8 @@ use crate::file::{
     Atm, HostFile, LabFile, LaneFile, LecFile, LinkFile, LinkOptions, Name, RouterFile, TrunkFile,
 };
 use crate::model::{
-    Attachment, Elan, ElanId, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node, NodeId, NodeKind,
-    Router, SegmentHost, Switch,
+    Attachment, Elan, ElanId, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node, NodeId,
+    NodeKind, Router, SegmentHost, Switch,
 };
 use crate::plan::{self, Kind};
 use aerostat_node::atm::NicConfig;

@@ -1,6 +1,6 @@
 //! ATM lines: the staircase of round-trip times, what faults cost, and a customer's Ethernet behind a modem.
 
-use crate::bench::lab_of;
+use crate::bench::{lab_of, repository_lab};
 use crate::losses::{books, run};
 use aerostat_lab::report::RunReport;
 use aerostat_node::inspect::StateKind;
@@ -258,5 +258,34 @@ fn a_line_has_the_mtu_of_its_encapsulation() {
         let mtu = if encapsulation.is_pppoe() { 1492 } else { 1500 };
         let own = &lab.node(lab.find("a").expect("a")).lecs()[0];
         assert_eq!(lab.mtu_of(own), mtu, "{encapsulation}");
+    }
+}
+
+/// Every customer of the lab reaches its server, and each of its round trips has the cells of its encapsulation: the
+/// differences between encapsulations are those of arithmetic.
+#[test]
+fn the_lab_of_lines_has_the_cells_of_its_encapsulations() {
+    let lab = repository_lab("lines", &[]);
+    let report = aerostat_sim::run::run(&lab, None, &mut ()).expect("no captures");
+    let least = |encapsulation: Encapsulation, packet: u64| {
+        let name = format!("{encapsulation}-{packet}");
+        let flow = report.flows.iter().find(|flow| flow.name == name);
+        let trip = &flow.expect("a flow of the lab").paths[0].round_trip;
+        assert_eq!(trip.count, 15, "{name}");
+        trip.min_us
+    };
+    for packet in [500, 1460] {
+        let usual = least(Encapsulation::RoutedVc, packet);
+        for encapsulation in all() {
+            let more = cells(encapsulation, packet) - cells(Encapsulation::RoutedVc, packet);
+            let measured = least(encapsulation, packet) - usual;
+            // Each cell more costs some microseconds at OC-3, too, in both directions.
+            let expected = more as f64 * 2.0 * 424.0;
+            let error = (measured - expected).abs();
+            assert!(
+                error < 60.0,
+                "{encapsulation} {packet}: {measured} for {expected}"
+            );
+        }
     }
 }

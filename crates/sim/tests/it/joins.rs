@@ -80,8 +80,11 @@ fn round_trips(lab: &Lab) -> (Duration, Duration) {
     let mut longest = (Duration::ZERO, Duration::ZERO);
     for (id, node) in lab.nodes() {
         for lec in node.lecs() {
-            let clip = lab.elan(lec.elan).clip.as_ref();
+            let elan = lab.elan(lec.elan);
+            let clip = elan.clip.as_ref();
             let servers: Vec<NodeId> = match clip {
+                // A line has no server.
+                None if !elan.is_lane() => Vec::new(),
                 None => {
                     let servers = lab.nodes();
                     let servers =
@@ -140,7 +143,7 @@ fn bounds(
 /// How many members of each kind a lab has.
 fn members(lab: &Lab) -> [usize; 3] {
     let lecs = || lab.nodes().flat_map(|(_, node)| node.lecs());
-    let lane = lecs().filter(|lec| lab.elan(lec.elan).clip.is_none());
+    let lane = lecs().filter(|lec| lab.elan(lec.elan).is_lane());
     let client = |(id, node): (NodeId, &aerostat_lab::model::Node)| {
         let lecs = node.lecs().iter();
         let lis = lecs.filter_map(|lec| lab.elan(lec.elan).clip.as_ref());

@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, with changes that shorten each for the tests.
-const LABS: [(&str, &[&str]); 37] = [
+const LABS: [(&str, &[&str]); 38] = [
     ("two-hosts", &[]),
     // Tested in `direct`.
     ("back-to-back", &[]),
@@ -43,6 +43,8 @@ const LABS: [(&str, &[&str]); 37] = [
     ("cell-gateway", &[]),
     // Tested in `lines`.
     ("dsl", &[]),
+    // Tested in `atm_lines`.
+    ("lines", &[]),
     // Tested in `vlans`.
     ("vlans", &[]),
     // Tested in `testers`.

@@ -26,6 +26,7 @@ mod keys;
 mod labs;
 mod lane;
 
+mod lines;
 mod load;
 mod losses;
 mod managers;
