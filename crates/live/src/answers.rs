@@ -34,15 +34,9 @@ use std::sync::mpsc::SyncSender;
 pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Reply {
     match request {
         Request::Status => Reply::Answer(status(site, now)),
-        Request::Inspect { node, what } => {
-            Reply::Answer(inspect(site, node.as_deref(), *what, now).unwrap_or_else(|error| error))
-        }
-        Request::Why { node, address } => {
-            Reply::Answer(why(site, node.as_deref(), *address, now).unwrap_or_else(|error| error))
-        }
-        Request::Proc { node, what } => Reply::Answer(
-            proc_text(site, node.as_deref(), *what, now).unwrap_or_else(|error| error),
-        ),
+        Request::Inspect { node, what } => either(inspect(site, node.as_deref(), *what, now)),
+        Request::Why { node, address } => either(why(site, node.as_deref(), *address, now)),
+        Request::Proc { node, what } => either(proc_text(site, node.as_deref(), *what, now)),
         Request::PvcAdd {
             node,
             ends,
@@ -77,9 +71,7 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
             let done = fault(site, *action, target).map(|what| site.break_or_mend(what, now));
             Reply::Answer(done.map_or_else(|error| error, |()| Answer::Ok(json!({}))))
         }
-        Request::Link(request) => {
-            Reply::Answer(links::answer(site, request, now).unwrap_or_else(|error| error))
-        }
+        Request::Link(request) => either(links::answer(site, request, now)),
         Request::QosAdd { node, entry } => {
             let table = find(site, node).and_then(|id| qos::add(site, (id, node), entry, now));
             Reply::Answer(one_table(node, table))
@@ -94,10 +86,10 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
         Request::Graph => Reply::Answer(graph::picture(site)),
         Request::Hosts => Reply::Answer(programs::hosts(site)),
         Request::ProgramStart { node, program } => {
-            Reply::Answer(programs::start(site, node, program, now).unwrap_or_else(|e| e))
+            either(programs::start(site, node, program, now))
         }
         Request::ProgramReport { node, id, forget } => {
-            Reply::Answer(programs::report(site, (node, *id), *forget, now).unwrap_or_else(|e| e))
+            either(programs::report(site, (node, *id), *forget, now))
         }
         Request::Capture {
             links,
@@ -126,6 +118,11 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
             Reply::Story(Answer::Ok(json!({ "forgotten": forgotten })), steps)
         }
     }
+}
+
+/// The answer, or the error.
+fn either(answer: Result<Answer, Answer>) -> Reply {
+    Reply::Answer(answer.unwrap_or_else(|error| error))
 }
 
 fn one_table(node: &str, table: Result<Table, Answer>) -> Answer {

@@ -336,7 +336,7 @@ impl Net {
             let name = format!("s{peer}");
             let rate = CellRate::OC3;
             let mut config = PortConfig::new(&name, PortKind::Trunk, params(side), rate);
-            config.admit = admit;
+            (config.admit, config.admit_in) = (admit, admit);
             let port = switch.add_port(config);
             let (own, other) = (
                 End::Switch(k, port),

@@ -132,7 +132,7 @@ fn the_alternative_is_taken_over_a_full_link() {
 fn a_choice_further_on_reaches_the_first_switch() {
     let mut net = Bare::configured(2, V4, &[(0, V4), (1, V4)], |switch, config| {
         if switch == 1 && config.name == "h1" {
-            config.admit = 500;
+            (config.admit, config.admit_in) = (500, 500);
         }
     });
     net.set_up(
@@ -237,7 +237,7 @@ fn choices_that_do_not_count() {
         (V4, Ie::MinimumTraffic(rates(100, 2000))),
     ] {
         let mut net = Bare::configured(1, V4, &[(0, caller), (0, V4)], |_, config| {
-            config.admit = 500;
+            (config.admit, config.admit_in) = (500, 500);
         });
         net.set_up(0, 1, with(net.info(0, 1, Qos::cbr(1000, 1536)), other));
         net.run_ms(20);
@@ -338,6 +338,7 @@ proptest! {
                 (1, "h1") => admit[2],
                 _ => 2000,
             };
+            config.admit_in = config.admit;
         });
         let least = *left.iter().min().unwrap();
         let qos = Qos { rx: TrafficParams::cbr(offer.1, 1536), ..Qos::cbr(offer.0, 1536) };
