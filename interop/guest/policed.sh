@@ -15,7 +15,7 @@ mkfifo /tmp/pipe7; /tmp/answer 1000 30000 </tmp/pipe7 >/tmp/ttcp7 2>&1 & pid7=$!
 # accepted N: the switch shows its calls, and N of them are accepted
 accepted() {
   host inspect sw1 call -o json >/tmp/calls
-  grep -q '"rows"' /tmp/calls && [ $(grep -o '"accepted": *true' /tmp/calls | wc -l) = $1 ]; }
+  grep -q '"rows"' /tmp/calls && [ $(grep -o '"accepted": *"yes"' /tmp/calls | wc -l) = $1 ]; }
 check "four calls with contracts" waitfor 15 accepted 4
 cat /tmp/calls /tmp/ttcp*
 # burst N SIZE COUNT: PDUs of lines of eight octets, each line different

@@ -35,7 +35,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Change a running lab",
-        &["exec", "shell", "pvc", "qos", "fault", "move"],
+        &["exec", "shell", "pvc", "qos", "link", "fault", "move"],
     ),
     (
         "Measure in a running lab",
