@@ -1,6 +1,7 @@
 //! Arguments of `overhead`.
 
 use super::OutputArgs;
+use aerostat_lab::units::bit_rate;
 use aerostat_wire::line::Encapsulation;
 use clap::Args;
 
@@ -12,11 +13,14 @@ packet, the words of tc's cake, the overhead of tc stab on an Ethernet interface
 PPPoE already), and the cells of the largest packet. With one, a row for each
 size of an IP packet. fits is the largest packet with as many cells: one octet
 more costs 53 octets of the line. The modem says how a line is encapsulated.
+--rate adds what a line of that rate carries: packets of the size per second,
+and their kbit/s of IP. The rate is that of cells, as the modem shows it.
 
 Examples:
   aerostat overhead
   aerostat overhead pppoe-llcsnap
   aerostat overhead pppoa-vcmux 40 576 1478 1500
+  aerostat overhead pppoa-vcmux 200 1500 --rate 8128kbps
   aerostat overhead -o json | jq '.rows[].overhead_octets'
   tc qdisc replace dev ppp0 root cake bandwidth 980kbit atm overhead 40")]
 pub(crate) struct OverheadArgs {
@@ -26,6 +30,9 @@ pub(crate) struct OverheadArgs {
     /// Octets of IP packets, 20 to 9180
     #[arg(value_name = "SIZE", value_parser = clap::value_parser!(u16).range(20..=9180))]
     pub(crate) sizes: Vec<u16>,
+    /// Rate of the line's cells, 1bps to 1000000Gbps: adds the packets per second that it carries, and their kbit/s
+    #[arg(long, value_name = "RATE", value_parser = bit_rate, requires = "encapsulation")]
+    pub(crate) rate: Option<u64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &OverheadArgs) -> Outcome {
                 given => given.to_vec(),
             };
             sizes.dedup();
-            of_sizes(one, &sizes)
+            of_sizes(one, &sizes, args.rate)
         }
     };
     output::write(args.output.form(), SCHEMA, &[rows])?;
@@ -76,8 +76,8 @@ fn all() -> Rows {
     rows
 }
 
-fn of_sizes(one: Encapsulation, sizes: &[u16]) -> Rows {
-    let mut rows = Rows::new(&[
+fn of_sizes(one: Encapsulation, sizes: &[u16], rate: Option<u64>) -> Rows {
+    let mut columns = vec![
         "packet_octets",
         "sdu_octets",
         "padding_octets",
@@ -85,12 +85,17 @@ fn of_sizes(one: Encapsulation, sizes: &[u16]) -> Rows {
         "line_octets",
         "efficiency",
         "fits_octets",
-    ]);
+    ];
+    // A narrow table leaves out its last columns, and these were asked for.
+    if rate.is_some() {
+        columns.splice(4..4, ["packets_per_second", "ip_kbps"]);
+    }
+    let mut rows = Rows::new(&columns);
     for size in sizes.iter().map(|size| usize::from(*size)) {
         let sdu = one.sdu(&vec![0; size]).len();
         let cells = cells(one, size);
         let fits = cells * PAYLOAD_LEN - one.overhead();
-        rows.push(vec![
+        let mut row = vec![
             size.into(),
             sdu.into(),
             aal5::pad_for(sdu).into(),
@@ -98,9 +103,19 @@ fn of_sizes(one: Encapsulation, sizes: &[u16]) -> Rows {
             (cells * CELL).into(),
             efficiency(size, cells),
             fits.into(),
-        ]);
+        ];
+        if let Some(rate) = rate {
+            row.splice(4..4, carried(rate, size, cells));
+        }
+        rows.push(row);
     }
     rows
+}
+
+/// Packets per second of a line of `rate` bit/s of cells, and their kbit/s of IP, with two decimals.
+fn carried(rate: u64, size: usize, cells: usize) -> [Value; 2] {
+    let packets = rate as f64 / (cells * CELL * 8) as f64;
+    [packets, packets * (size * 8) as f64 / 1e3].map(|value| json!((value * 100.0).round() / 100.0))
 }
 
 fn cells(one: Encapsulation, size: usize) -> usize {

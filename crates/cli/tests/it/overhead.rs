@@ -8,7 +8,8 @@ use aerostat_wire::line::Encapsulation;
 use aerostat_wire::pcapng::{CapturedSdu, Direction, LinkType, PcapNg};
 use serde_json::Value;
 
-fn rows(args: &[&str]) -> Vec<Value> {
+/// Rows of `aerostat overhead -o json` with these arguments.
+pub(crate) fn rows(args: &[&str]) -> Vec<Value> {
     let ran = run(&[&["overhead", "-o", "json"], args].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     let json: Value = serde_json::from_str(&ran.out).unwrap();
@@ -63,7 +64,7 @@ fn each_size_has_its_cells_and_the_largest_packet_that_fits_them() {
             assert_eq!(number("fits_octets"), 48 * cells - beyond);
         }
     }
-    // A known line: PPPoE with LLC, and packets of 1492 octets; one octet more than 1454 needs the 32nd cell.
+    // A known line: PPPoE with LLC, and packets of 1492 octets; one octet more than 1448 needs the 32nd cell.
     let known = rows(&["pppoe-llcsnap", "1448", "1449", "1492"]);
     let cells: Vec<_> = known
         .iter()
@@ -77,6 +78,11 @@ fn mistakes_are_named() {
     for (args, says) in [
         (["overhead", "pppoe", "40"], "expected one of ipoa-vcmux"),
         (["overhead", "pppoa-llc", "19"], "19 is not in 20..=9180"),
+        (
+            ["overhead", "pppoa-llc", "--rate=fast"],
+            "expected a rate such as 35Mbps",
+        ),
+        (["overhead", "--rate", "1Mbps"], "<ENCAPSULATION>"),
     ] {
         let ran = run(&args);
         assert_eq!(ran.code, 2);
