@@ -8,6 +8,7 @@ mod follow;
 mod limits;
 mod locale;
 mod overhead;
+mod questions;
 mod queues;
 mod recordings;
 mod reproduce;
