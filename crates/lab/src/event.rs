@@ -137,7 +137,7 @@ pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
             let (node, trace) = link("fault.link-reset", id, "is as the lab file says");
             (node, trace.with("values", values))
         }
-        FaultKind::Retrain(id, time) => {
+        FaultKind::Retrain(id, time, _) => {
             let time = units::time_text(time);
             let how = format!("retrains, and is down for {time}");
             let (node, trace) = link("fault.link-retrain", id, &how);

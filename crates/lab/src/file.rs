@@ -19,7 +19,7 @@ mod timing;
 
 pub(crate) use clip::{LEAST_MTU, LisFile, MemberFile, NextHopFile, PvcFile};
 pub(crate) use ethernet::{CableFile, FramesFile, PortFile, Vid};
-pub(crate) use faults::{BLOCK, FaultFile};
+pub(crate) use faults::{BLOCK, DELAY, FaultFile, TRAINING};
 pub(crate) use hops::NextHopsFile;
 pub(crate) use leaves::*;
 pub(crate) use limits::LimitsFile;

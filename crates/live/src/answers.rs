@@ -331,6 +331,10 @@ fn already(site: &Site<'_>, what: FaultKind) -> Option<Answer> {
             let down = matches!(what, FaultKind::LinkDown(_));
             let name = &site.lab.link(link).name;
             let how = if down { "down" } else { "up" };
+            if !down && !site.world.is_cut(link) && site.world.is_training(link) {
+                let text = format!("{name} is not cut: it trains");
+                return Some(Answer::error(text, links::ends(name)));
+            }
             (site.world.is_cut(link) == down)
                 .then(|| Answer::error(format!("{name} is {how} already"), ""))
         }

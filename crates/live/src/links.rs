@@ -95,16 +95,21 @@ fn set(
     let link = find(site.lab, name)?;
     if retrain.is_some() && site.world.is_training(link) {
         let text = format!("{name} trains already");
-        return Err(Answer::error(text, "it takes new values when it is ready"));
+        return Err(Answer::error(text, ends(name)));
     }
     let name = &site.lab.link(link).name;
-    let faults = site.lab.link_faults(name, values, retrain);
-    let faults = faults.map_err(|error| told(&error))?;
-    site.plan(faults, now);
+    let what = site.lab.link_fault(name, values, retrain);
+    let what = what.map_err(|error| told(&error))?;
+    site.break_or_mend(what, now);
     Ok(done(site, link, now))
 }
 
-/// Gives a link the values of the lab file.
+/// How the training of a link ends at once.
+pub(crate) fn ends(link: &str) -> String {
+    format!("'aerostat link reset {link}' ends this, with the values of the lab file")
+}
+
+/// Gives a link the values of the lab file, and ends its training.
 fn reset(site: &mut Site<'_>, name: &str, now: Instant) -> Result<Answer, Answer> {
     let link = find(site.lab, name)?;
     site.break_or_mend(FaultKind::Reset(link), now);

@@ -377,7 +377,7 @@ impl<'a> LabRun<'a> {
                 self.step(at);
                 let now = self.world.now();
                 let due = (!self.seen.stop).then(|| self.faults.pop_due(now));
-                due.flatten().into_iter().for_each(|what| self.fault(what));
+                due.flatten().into_iter().for_each(|what| self.happen(what));
             } else if now < until {
                 self.step((now + STEP).min(until));
             } else {
@@ -470,8 +470,16 @@ impl<'a> LabRun<'a> {
         self.seen.ledger.starts.end(self.lab)
     }
 
-    /// Causes or ends a fault now.
+    /// Causes or ends a fault now, as the schedule does.
     pub fn fault(&mut self, what: FaultKind) {
+        let now = self.world.now();
+        self.faults.add_first(what, now);
+        let due = self.faults.pop_due(now);
+        due.into_iter().for_each(|what| self.happen(what));
+    }
+
+    /// Makes a fault of the schedule happen.
+    fn happen(&mut self, what: FaultKind) {
         let (node, trace) = event::of_fault(self.lab, what);
         self.seen.trace(node, trace, self.world.now());
         self.world

@@ -413,7 +413,7 @@ pub(crate) enum LinkCommand {
     /// Let a link train: it is down for some time, and then has new values
     #[command(after_help = "Examples:\n  aerostat link retrain c1-dslam 3s rate.down=4Mbps")]
     Retrain(LinkRetrain),
-    /// Give a link the values of the lab file again
+    /// Give a link the values of the lab file again, and end its training
     #[command(after_help = "Examples:\n  aerostat link reset s1-s2")]
     Reset(LinkReset),
 }

@@ -4,6 +4,8 @@ use crate::lab_file;
 use crate::live::{Runtime, wait_for};
 use serde_json::Value;
 use std::net::UdpSocket;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const LAB: &str = "
 switches: { s: {} }
@@ -91,6 +93,7 @@ fn a_link_changes_while_it_is_used_and_is_reset() {
     );
     wait_for("the line", || rows(&lab, "x-s")[0]["state"] == "up");
     assert_eq!(rows(&lab, "x-s")[0]["rate"], "1Mbps");
+    a_reset_ends_a_training(&lab);
     wait_for("answers", || ping(&lab).1 == 5);
     let story = lab.ok(&["events"]);
     for says in [
@@ -105,6 +108,30 @@ fn a_link_changes_while_it_is_used_and_is_reset() {
     }
     lab.down_with_warnings();
     lab.nothing_is_left();
+}
+
+/// A training of an hour is ended by a reset, and one of a second is over without its new values.
+fn a_reset_ends_a_training(lab: &Runtime) {
+    lab.ok(&["link", "retrain", "x-s", "1h", "rate=2Mbps"]);
+    let mended = lab.run(&["fault", "link-up", "x-s"]);
+    assert_eq!(mended.code, 1, "{}", mended.err);
+    for says in [
+        "x-s is not cut: it trains",
+        "'aerostat link reset x-s' ends this",
+    ] {
+        assert!(mended.err.contains(says), "{says}: {}", mended.err);
+    }
+    let end = |row: &Value| [&row["state"], &row["rate"], &row["changed"]].map(Value::clone);
+    lab.ok(&["link", "reset", "x-s"]);
+    assert_eq!(end(&rows(lab, "x-s")[0]), ["up", "4Mbps", "no"]);
+    lab.ok(&["link", "retrain", "x-s", "1s", "rate=2Mbps"]);
+    lab.ok(&["link", "reset", "x-s"]);
+    let until = Instant::now() + Duration::from_millis(1500);
+    while Instant::now() < until {
+        assert_eq!(end(&rows(lab, "x-s")[0]), ["up", "4Mbps", "no"]);
+        sleep(Duration::from_millis(100));
+    }
+    lab.ok(&["link", "set", "x-s", "rate.up=1Mbps"]);
 }
 
 #[test]
@@ -136,7 +163,7 @@ fn what_is_no_link_or_no_value_is_refused_with_a_hint() {
         ),
         (
             &["set", "x-s", "loss"],
-            "'loss' is no new value of a link",
+            "'loss': expected NAME=VALUE, such as rate=10Mbps",
             "",
         ),
         (
@@ -157,11 +184,9 @@ fn what_is_no_link_or_no_value_is_refused_with_a_hint() {
             "did you mean 'up'?",
         ),
         (&["set", "far", "rate=1Mbps"], "leads out of the lab", ""),
-        (
-            &["retrain", "x-s", "0s"],
-            "a link needs some time to train",
-            "",
-        ),
+        (&["retrain", "x-s", "0s"], "duration is 1ms to 1h", ""),
+        (&["retrain", "x-s", "1000h"], "duration is 1ms to 1h", ""),
+        (&["set", "x-s", "delay=1h"], "delay is 0s to 10s", ""),
         (&["retrain", "x-s", "soon"], "'soon': expected a time", ""),
     ] {
         let ran = lab.run(&[&["link"], args].concat());

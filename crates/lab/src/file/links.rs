@@ -28,7 +28,7 @@ section! {
         /// It is an Ethernet whose frames carry cells, instead of `rate`.
         ethernet: Option<FramesFile>;
         /// Propagation delay, with that of an interleaver. A kilometre of fibre takes 5us.
-        delay: Ways<Time> = "5us";
+        delay: Ways<Time> = "5us", super::DELAY;
         /// Probability that a cell is lost.
         loss: Ways<Probability> = 0;
         /// Probability that a bit is inverted.

@@ -1,6 +1,6 @@
 //! The end of a run.
 
-use super::{Lab, LinkEnd, NodeId, traffic};
+use super::{Fault, Lab, LinkEnd, NodeId, traffic};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
 
@@ -28,7 +28,7 @@ impl Lab {
             Some(start) => start + length + GRACE,
             None => PATIENCE,
         });
-        let faults = self.faults.iter().map(|fault| fault.at);
+        let faults = self.faults.iter().map(Fault::end);
         let calls = self.hosts().flat_map(|(id, _, host)| {
             let rate = self.own_rate(id);
             let programs = host.sockets.iter();

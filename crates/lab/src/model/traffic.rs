@@ -174,6 +174,17 @@ pub struct Fault {
     pub what: FaultKind,
 }
 
+impl Fault {
+    /// When it is over, as far as it ends by itself: a link has trained.
+    #[must_use]
+    pub const fn end(&self) -> Duration {
+        match self.what {
+            FaultKind::Retrain(_, time, _) => self.at.saturating_add(time),
+            _ => self.at,
+        }
+    }
+}
+
 /// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FaultKind {
@@ -187,11 +198,11 @@ pub enum FaultKind {
     LinkUp(LinkId),
     /// Directions of the link have new values, by the end at which they start.
     Change(LinkId, [LineChange; 2]),
-    /// The link has the values of the lab file again.
+    /// The link has the values of the lab file again, and does not train.
     Reset(LinkId),
-    /// The link trains anew, and is down for this time.
-    Retrain(LinkId, Duration),
-    /// The link is ready, with new values of its directions.
+    /// The link trains anew: it is down for this time, and then its directions have new values.
+    Retrain(LinkId, Duration, [LineChange; 2]),
+    /// The link is ready, with new values of its directions. No lab has this fault: a training ends with it.
     Trained(LinkId, [LineChange; 2]),
 }
 

@@ -9,7 +9,8 @@
 //! **Errors.** They apply to cells that begin from now on.
 //!
 //! **Training.** A link that trains is down, as if it were cut; what it loses has a cause of its own in the books. When
-//! it is ready it has its new values, and comes up unless it has also been cut.
+//! it is ready it has its new values, and comes up unless it has also been cut. A reset ends the training at once, and
+//! its new values are forgotten.
 
 use super::driver::Driver;
 use super::line::{LineConfig, LineId, Medium};

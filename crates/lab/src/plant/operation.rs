@@ -123,8 +123,11 @@ pub trait Operation: Driver<Node = LabNode> {
             FaultKind::Reset(link) => {
                 let lines = builder.lab().link(link).lines;
                 self.change_link(link, &lines.map(LineChange::from));
+                if self.plant().is_training(link) {
+                    self.set_training(link, false);
+                }
             }
-            FaultKind::Retrain(link, _) => self.set_training(link, true),
+            FaultKind::Retrain(link, ..) => self.set_training(link, true),
             FaultKind::Trained(link, changes) => {
                 self.change_link(link, &changes);
                 self.set_training(link, false);

@@ -43,11 +43,12 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Happening<'_>, d: &
     ports::collisions(&of, lab, d);
     let mut all = Vec::new();
     for section in file.faults.iter().flatten() {
-        let found = faults::of(section, names, lab, d).into_iter().flatten();
+        let found = faults::of(section, names, lab, d);
         all.extend(found.map(|fault| (fault, section.place)));
     }
     all.sort_by_key(|(fault, _)| fault.at);
     faults::idle(&all, lab, d);
+    faults::trainings(&all, lab, d);
     let faults = all.into_iter().map(|(fault, _)| fault);
     lab.faults_mut().extend(faults);
     capacity::off_the_way(&of, lab, d);

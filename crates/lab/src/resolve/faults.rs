@@ -4,14 +4,15 @@ use super::events::link;
 use super::{Class, Names};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, FromTree as _, Own, SomeWays};
-use crate::file::{BLOCK, FaultFile};
+use crate::file::{BLOCK, DELAY, FaultFile, TRAINING};
 use crate::model::{
     Fault, FaultKind, Lab, LineChange, Link, LinkId, Node, NodeId, NodeKind, Service, Way,
 };
 use crate::overrides::{self, Override};
 use crate::tree::{Key, Tree, Value};
+use crate::units::time_text;
 use aerostat_proto::Duration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The keys of which a fault has one.
 const ONE_OF: [&str; 6] = [
@@ -32,13 +33,13 @@ const VALUES: [&str; 6] = [
     "block",
 ];
 
-/// The faults of a section: one, or the beginning and the end of one.
+/// The fault of a section.
 pub(super) fn of(
     section: &FaultFile,
     names: &Names,
     lab: &Lab,
     d: &mut Diagnostics,
-) -> Option<Vec<Fault>> {
+) -> Option<Fault> {
     let at = section.at.value.0;
     let given: Vec<_> = section.given.of(&ONE_OF).collect();
     let [(key, _)] = given[..] else {
@@ -52,7 +53,8 @@ pub(super) fn of(
         return None;
     };
     if let Some(name) = section.change.as_ref().or(section.retrain.as_ref()) {
-        return of_line(section, name, lab, d);
+        let what = of_line(section, name, lab, d)?;
+        return Some(Fault { at, what });
     }
     let others = VALUES.iter().chain(&["duration"]).copied();
     for (other, at) in section.given.of(&others.collect::<Vec<_>>()) {
@@ -73,7 +75,7 @@ pub(super) fn of(
     } else {
         FaultKind::LinkUp(link(section.link_up.as_ref()?, lab, d)?)
     };
-    Some(vec![Fault { at, what }])
+    Some(Fault { at, what })
 }
 
 /// A link that changes, or trains.
@@ -82,11 +84,10 @@ pub(super) fn of_line(
     name: &At<String>,
     lab: &Lab,
     d: &mut Diagnostics,
-) -> Option<Vec<Fault>> {
+) -> Option<FaultKind> {
     let id = link(name, lab, d)?;
     let changes = changes(section, lab.link(id), d);
     let fits = fits(section, (name, id), lab, d);
-    let at = section.at.value.0;
     if section.retrain.is_none() {
         if let Some(given) = &section.duration {
             d.error(
@@ -104,13 +105,15 @@ pub(super) fn of_line(
             return None;
         }
         let what = FaultKind::Change(id, changes?);
-        return fits.then(|| vec![Fault { at, what }]);
+        return fits.then_some(what);
     }
     let time = match &section.duration {
-        Some(given) if given.value.0 > Duration::ZERO => given.value.0,
         Some(given) => {
-            d.error(given.at, "a link needs some time to train");
-            return None;
+            let duration = Own::new("duration").within(TRAINING);
+            if !duration.check(&given.value, given.at, d) {
+                return None;
+            }
+            given.value.0
         }
         None => {
             d.error(
@@ -122,11 +125,8 @@ pub(super) fn of_line(
             return None;
         }
     };
-    let begin = FaultKind::Retrain(id, time);
-    let end = FaultKind::Trained(id, changes?);
-    let at = [at, at.saturating_add(time)];
-    let faults = at.into_iter().zip([begin, end]);
-    fits.then(|| faults.map(|(at, what)| Fault { at, what }).collect())
+    let what = FaultKind::Retrain(id, time, changes?);
+    fits.then_some(what)
 }
 
 /// The new values of a link, by the end at which its directions start.
@@ -135,13 +135,17 @@ fn changes(section: &FaultFile, link: &Link, d: &mut Diagnostics) -> Option<[Lin
     fn value<T: Copy>(given: Option<&SomeWays<T>>, way: Way) -> Option<T> {
         given?.get(way).map(|given| given.value)
     }
-    let block = Own::new("block").within(BLOCK);
-    for way in Way::ALL {
-        let given = section.block.as_ref().and_then(|block| block.get(way));
-        if let Some(At { value, at }) = given
-            && !block.check(value, *at, d)
-        {
-            return None;
+    for (name, range, given) in [
+        ("delay", DELAY, &section.delay),
+        ("block", BLOCK, &section.block),
+    ] {
+        let own = Own::new(name).within(range);
+        for way in Way::ALL {
+            if let Some(At { value, at }) = given.as_ref().and_then(|given| given.get(way))
+                && !own.check(value, *at, d)
+            {
+                return None;
+            }
         }
     }
     let line = |way: Way| LineChange {
@@ -238,6 +242,30 @@ pub(super) fn idle(faults: &[(Fault, Span)], lab: &Lab, d: &mut Diagnostics) {
     }
 }
 
+/// Refuses a link that is to train while it trains.
+pub(super) fn trainings(faults: &[(Fault, Span)], lab: &Lab, d: &mut Diagnostics) {
+    let mut before: BTreeMap<LinkId, (Duration, Span)> = BTreeMap::new();
+    for (fault, at) in faults {
+        let FaultKind::Retrain(link, ..) = fault.what else {
+            continue;
+        };
+        let end = fault.end();
+        match before.get(&link) {
+            Some((until, first)) if fault.at < *until => {
+                let (name, until) = (&lab.link(link).name, time_text(*until));
+                d.error(*at, format!("link {name} trains until {until} already"))
+                    .see(*first, "it begins here")
+                    .hint("a later 'at:', or a shorter 'duration:' of the other training")
+                    .rests_in(*at, ["at", "retrain"])
+                    .rests_in(*first, ["at", "retrain", "duration"]);
+            }
+            _ => {
+                before.insert(link, (end, *at));
+            }
+        }
+    }
+}
+
 impl Node {
     /// Why no fault may crash or restart this node: the words in which a lab file hears it. `None` if a fault may.
     #[must_use]
@@ -282,6 +310,20 @@ fn victim(
     found.map(|service| (id, Some(*service)))
 }
 
+/// Says why a word of `aerostat link` is no new value of a link; it begins with the name `key`.
+fn no_value(word: &str, key: &str, d: &mut Diagnostics) {
+    let source = d.add_source(format!("value {word}"), word);
+    let (start, end) = (0, word.len());
+    let at = Span { source, start, end };
+    if VALUES.contains(&key) {
+        let text = format!("'{word}': expected NAME=VALUE, such as rate=10Mbps");
+        d.error(at, text);
+    } else {
+        let text = format!("'{word}' is no new value of a link");
+        d.error(at, text).suggest(key, VALUES);
+    }
+}
+
 impl Lab {
     /// The link with this name. A link between two switches may be named from either end, and a link out of the lab by
     /// the node at its far end.
@@ -304,17 +346,17 @@ impl Lab {
         link(&name, self, &mut d).ok_or(d)
     }
 
-    /// Changes of a link by words of `aerostat link`, with the checks of a lab file: values such as `loss=1%` or
-    /// `rate.up=512kbps`; with `retrain` the link is down for this time first. The faults begin at time 0.
+    /// A change of a link by words of `aerostat link`, with the checks of a lab file: values such as `loss=1%` or
+    /// `rate.up=512kbps`; with `retrain` the link is down for this time first.
     ///
     /// # Errors
     /// What is wrong, with a hint; the text that it is about is named as a source.
-    pub fn link_faults(
+    pub fn link_fault(
         &self,
         name: &str,
         values: &[String],
         retrain: Option<&str>,
-    ) -> Result<Vec<Fault>, Diagnostics> {
+    ) -> Result<FaultKind, Diagnostics> {
         let mut d = Diagnostics::default();
         let found = self.read_change(name, values, retrain, &mut d);
         found.filter(|_| !d.has_errors()).ok_or(d)
@@ -326,7 +368,7 @@ impl Lab {
         values: &[String],
         retrain: Option<&str>,
         d: &mut Diagnostics,
-    ) -> Option<Vec<Fault>> {
+    ) -> Option<FaultKind> {
         let what = if retrain.is_some() {
             "retrain"
         } else {
@@ -366,11 +408,7 @@ impl Lab {
                 overrides::apply(&mut root, &Override::new("value", value.clone()), d);
                 continue;
             }
-            let source = d.add_source(format!("value {value}"), value);
-            let (start, end) = (0, value.len());
-            let at = Span { source, start, end };
-            let text = format!("'{value}' is no new value of a link");
-            d.error(at, text).suggest(key, VALUES);
+            no_value(value, key, d);
         }
         if d.has_errors() {
             return None;

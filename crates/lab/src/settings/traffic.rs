@@ -109,7 +109,7 @@ impl Published for FaultKind {
             Self::LinkUp(link) => ("link_up", link.published(lab)),
             Self::Change(link, _) => ("change", link.published(lab)),
             Self::Reset(link) => ("reset", link.published(lab)),
-            Self::Retrain(link, _) => ("retrain", link.published(lab)),
+            Self::Retrain(link, ..) => ("retrain", link.published(lab)),
             Self::Trained(link, _) => ("trained", link.published(lab)),
         };
         let mut all = Map::new();
@@ -119,8 +119,9 @@ impl Published for FaultKind {
             Self::Change(link, changes) | Self::Trained(link, changes) => {
                 all.extend(crate::lines::published(lab.link(*link), changes));
             }
-            Self::Retrain(_, time) => {
+            Self::Retrain(link, time, changes) => {
                 all.insert("duration_s".to_owned(), time.published(lab));
+                all.extend(crate::lines::published(lab.link(*link), changes));
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use super::Site;
 use crate::daemons;
 use crate::source::Slot;
 use aerostat_lab::event;
-use aerostat_lab::model::{Fault, FaultKind};
+use aerostat_lab::model::FaultKind;
 use aerostat_proto::Instant;
 
 impl Site<'_> {
@@ -25,14 +25,6 @@ impl Site<'_> {
     /// Causes or ends a fault at the next step.
     pub(crate) fn break_or_mend(&mut self, what: FaultKind, now: Instant) {
         self.faults.add_first(what, now);
-    }
-
-    /// Adds faults that happen later than others, counted from now.
-    pub(crate) fn plan(&mut self, faults: impl IntoIterator<Item = Fault>, now: Instant) {
-        for Fault { at, what } in faults {
-            let at = now.since(Instant::ZERO) + at;
-            self.faults.add(Fault { at, what });
-        }
     }
 
     /// Applies a fault to a daemon that is a process of its own; true if the fault has no other effect.

@@ -3,12 +3,14 @@
 use crate::bench::{Bench, lab_of, repository_lab};
 use crate::check;
 use crate::losses::{books, run};
-use aerostat_lab::model::{LineChange, Way};
+use aerostat_lab::event::Event;
+use aerostat_lab::model::{FaultKind, LineChange, LinkId, Way};
 use aerostat_lab::plant::Blocks;
 use aerostat_node::atm::CellRate;
 use aerostat_node::ip::meter::Side;
 use aerostat_node::random::derived_seed;
 use aerostat_proto::{Duration, Instant};
+use aerostat_sim::run::{LabRun, Watcher};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -175,11 +177,73 @@ fn what_a_line_loses_while_it_trains_has_its_place() {
     assert_eq!(books.sent, books.delivered + lost + books.under_way);
 }
 
+/// Names of the faults so far.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl Watcher for Told {
+    fn event(&mut self, event: &Event) {
+        if event.event.starts_with("fault.") {
+            self.0.push(event.event.clone());
+        }
+    }
+}
+
+#[test]
+fn a_reset_ends_a_training_and_forgets_its_values() {
+    let faults = "faults: [{ at: 12s, retrain: x-s, duration: 3s, rate: { up: 640kbps, down: 4096kbps } }]\n";
+    let lab = lab_of("reset", &download(faults), &[]);
+    let link = lab.links.iter().position(|link| link.name == "x-s");
+    let mut told = Told::default();
+    let mut running = LabRun::new(&lab, &mut told);
+    running.start();
+    running.run_until(Instant::from_secs(13));
+    running.fault(FaultKind::Reset(LinkId(link.unwrap())));
+    running.run_to_end();
+    let report = running.finish().expect("no captures");
+    assert_eq!(told.0, ["fault.link-retrain", "fault.link-reset"]);
+    // Of 38 s one is dark, and the connections and TCP need some to begin anew.
+    let full = 1448.0 * 8.0 / (32.0 * cell(8128.0)) / 1e6;
+    let share = report.flows[0].paths[0].throughput_mbps / full;
+    assert!((0.8..0.975).contains(&share), "{share} of {full} Mb/s");
+}
+
 /// A permanent connection with a contract over a link of 10 Mb/s.
 const CONTRACT: &str = "switches: { s: {} }\nclip: { n: { subnet: 10.1.0.0/24, server: y } }\n\
     pvcs: [{ from: x, vc: \"0.100\", to: y, qos: \"cbr:tx:pcr=2000,rx:pcr=3000\" }]\n\
     hosts:\n  x: { on: s, elan: n, ip: 10.1.0.1, link: { rate: 10Mbps } }\n  y: { on: s, elan: n, ip: 10.1.0.2 }\n\
     traffic: [{ from: x, to: y, kind: udp, rate: 500pps, size: 24, start: 1s }]\n";
+
+#[test]
+fn a_link_that_had_the_longest_delay_is_silent_for_no_longer_than_this() {
+    let mut bench = Bench::new(lab_of("contracts", CONTRACT, &[]), 1);
+    let link = bench.link("x-s");
+    bench.run(Duration::from_secs(2));
+    let delay = |delay| {
+        let change = LineChange {
+            delay: Some(delay),
+            ..LineChange::default()
+        };
+        [change; 2]
+    };
+    // The longest delay that the reader takes.
+    bench.change_link(link, &delay(Duration::from_secs(10)));
+    let from = bench.now() + Duration::from_millis(1);
+    bench.run(Duration::from_secs(1));
+    bench.change_link(link, &delay(Duration::from_micros(5)));
+    bench.run(Duration::from_millis(8990));
+    assert_eq!(bench.received(0, from), [0, 0], "cells keep their order");
+    // What was sent in the long second comes as it was sent; what waited behind it comes at once, into a full queue.
+    bench.run(Duration::from_millis(1010));
+    let [came, _] = bench.received(0, from);
+    assert!((498..1500).contains(&came), "{came}");
+    bench.run(Duration::from_secs(1));
+    let since = bench.now();
+    bench.run(Duration::from_secs(1));
+    let [came, _] = bench.received(0, since);
+    assert!((499..=501).contains(&came), "{came}");
+    check::order(&bench).unwrap();
+}
 
 #[test]
 fn a_link_that_is_cut_while_it_trains_stays_cut() {
@@ -321,6 +385,7 @@ fn the_books_balance_under_random_changes() {
         println!("seed {seed}");
         let mut dice = Dice(1000 + seed);
         let mut text = format!("{TWO}seed: {seed}\nuntil: 9s\nfaults:\n");
+        let mut trainings: Vec<(u64, &str)> = Vec::new();
         for _ in 0..14 {
             let at = 2500 + dice.next(6000);
             let link = ["trunk", "x-s1"][dice.next(2) as usize];
@@ -344,11 +409,17 @@ fn the_books_balance_under_random_changes() {
                 ),
             ];
             let values = &values[dice.next(5) as usize];
+            // A link trains once at a time.
+            let trains = |&(from, of): &(u64, &str)| of == link && at.abs_diff(from) < 80;
             let _ = match dice.next(8) {
-                0 => writeln!(
-                    text,
-                    "- {{ at: {at}ms, retrain: {link}, duration: 80ms, {values} }}"
-                ),
+                0 if trainings.iter().any(trains) => continue,
+                0 => {
+                    trainings.push((at, link));
+                    writeln!(
+                        text,
+                        "- {{ at: {at}ms, retrain: {link}, duration: 80ms, {values} }}"
+                    )
+                }
                 1 => {
                     let _ = writeln!(text, "- {{ at: {at}ms, link_down: {link} }}");
                     writeln!(text, "- {{ at: {}ms, link_up: {link} }}", at + 60)

@@ -134,3 +134,66 @@ fn rates_and_sizes_beyond_the_limits_are_told_with_the_limit_and_the_place() {
         assert!(said.contains("t:9:"), "{flow}: {said}");
     }
 }
+
+#[test]
+fn a_training_is_one_fault_and_the_run_goes_on_behind_its_end() {
+    let text = format!("{SMALL}faults: [{{ at: 5s, retrain: s1-s2, duration: 7s }}]\n");
+    let found = lab(&text);
+    assert_eq!(found.faults.len(), 1);
+    assert_eq!(found.end(), Duration::from_secs(14));
+}
+
+#[test]
+fn a_link_trains_once_at_a_time() {
+    let of = |faults: &str| told(&format!("{SMALL}until: 9s\nfaults: [{faults}]\n"));
+    let first = "{ at: 2s, retrain: s1-s2, duration: 3s }";
+    for (second, refused) in [
+        ("{ at: 4s, retrain: s2-s1, duration: 100ms }", true),
+        ("{ at: 2s, retrain: s1-s2, duration: 1s }", true),
+        ("{ at: 1s, retrain: s1-s2, duration: 1001ms }", true),
+        ("{ at: 1s, retrain: s1-s2, duration: 1s }", false),
+        ("{ at: 5s, retrain: s1-s2, duration: 1s }", false),
+        ("{ at: 4s, retrain: x-s1, duration: 1s }", false),
+    ] {
+        let said = of(&format!("{first}, {second}"));
+        assert_eq!(said.contains("already"), refused, "{second}: {said}");
+        assert_eq!(said.is_empty(), !refused, "{second}: {said}");
+    }
+}
+
+#[test]
+fn new_values_of_a_running_link_are_checked_like_those_of_a_lab_file() {
+    let found = lab(SMALL);
+    for (values, retrain, says) in [
+        (&["delay=10s"][..], None, ""),
+        (&["delay=10001ms"], None, "delay is 0s to 10s"),
+        (&["delay.down=1h"], Some("1s"), "delay is 0s to 10s"),
+        (&[], Some("1h"), ""),
+        (&[], Some("1000h"), "duration is 1ms to 1h"),
+        (&[], Some("0s"), "duration is 1ms to 1h"),
+        (
+            &["rate"],
+            None,
+            "'rate': expected NAME=VALUE, such as rate=10Mbps",
+        ),
+        (
+            &["loss.up"],
+            None,
+            "'loss.up': expected NAME=VALUE, such as rate=10Mbps",
+        ),
+        (&["los"], None, "'los' is no new value of a link"),
+        (
+            &["rate=1Mbps", "block"],
+            None,
+            "'block': expected NAME=VALUE",
+        ),
+    ] {
+        let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
+        let said = match found.link_fault("s1-s2", &values, retrain) {
+            Ok(_) => String::new(),
+            Err(findings) => findings.to_string(),
+        };
+        assert_eq!(said.is_empty(), says.is_empty(), "{values:?}: {said}");
+        assert!(said.contains(says), "{values:?}: {said}");
+    }
+}
