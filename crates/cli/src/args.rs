@@ -365,6 +365,7 @@ Without WHAT it shows everything that the nodes have. WHAT is one of:
   mps        MPOA server
   nhrp       next hop resolution cache
   clip       Classical IP: ATMARP table
+  line       ATM lines: encapsulation, connection, counters
   ilmi       addresses that hosts register
   saal       signalling links, their errors by code
   port       ports of switches and hosts

@@ -66,6 +66,9 @@ fn loopback_cells_tell_where_a_connection_ends() {
             refused.err
         );
     }
+    lab.ok(&["fault", "link-down", "a-dslam"]);
+    let dark = lab.run(&["oam", "ping", "a", "8.35"]);
+    assert!(dark.err.contains("the link is down"), "{}", dark.err);
     let label = lab.run(&["oam", "ping", "a", "8"]);
     assert!(
         label.code == 2 && label.err.contains("expected VPI.VCI"),

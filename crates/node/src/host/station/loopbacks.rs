@@ -3,6 +3,7 @@
 //! Standards: I.610 §10.2 (F5 loopback). A request is forgotten when 256 later ones were sent.
 
 use super::Station;
+use crate::atm::DropReason;
 use aerostat_proto::{Duration, Instant, Refused};
 use aerostat_wire::Vc;
 use std::collections::VecDeque;
@@ -42,14 +43,17 @@ impl Station {
     /// otherwise the other end of the connection.
     ///
     /// # Errors
-    /// The label is not open for sending, or its queue has no room.
+    /// The label is not open for sending, the link is down, or the queue has no room.
     pub fn loopback(&mut self, vc: Vc, segment: bool, now: Instant) -> Result<u32, Refused> {
         self.catch_up(now);
         let tag = self.loopbacks.tags.wrapping_add(1);
         let admission = self.nic.ping(vc, segment, tag, now);
         let admission = admission.ok_or(Refused("no connection is open with this label"))?;
         if admission.accepted == 0 {
-            return Err(Refused("the queue of the connection has no room"));
+            return Err(Refused(match admission.reason {
+                Some(DropReason::LinkDown) => "the link is down",
+                _ => "the queue of the connection has no room",
+            }));
         }
         self.loopbacks.tags = tag;
         if self.loopbacks.requests.len() >= MOST {
