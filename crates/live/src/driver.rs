@@ -442,17 +442,11 @@ impl<'a> Driver<'a> {
 
     /// Starts the end: MPOA shuts down in order, then all calls are cleared.
     fn release(&mut self, now: Instant) {
-        const ALL: [ServiceKind; 9] = [
-            ServiceKind::Mpc,
-            ServiceKind::Mps,
-            ServiceKind::Lec,
-            ServiceKind::Les,
-            ServiceKind::Bus,
-            ServiceKind::Lecs,
-            ServiceKind::Clip,
-            ServiceKind::Nhc,
-            ServiceKind::Sockets,
-        ];
+        // Clients of MPOA go before those of LANE, over which they ask.
+        const FIRST: [ServiceKind; 2] = [ServiceKind::Mpc, ServiceKind::Mps];
+        let others = ServiceKind::ALL
+            .into_iter()
+            .filter(|kind| !FIRST.contains(kind));
         self.ending.by = Some(now + RELEASE);
         self.ending.clear_at = Some(now + CLEAR);
         let site = &mut self.site;
@@ -464,7 +458,7 @@ impl<'a> Driver<'a> {
         for &node in &nodes {
             site.world.command(node, HostCommand::Mpoa(false), now);
         }
-        for kind in ALL {
+        for kind in FIRST.into_iter().chain(others) {
             for &node in &nodes {
                 site.world.command(node, HostCommand::Crash(kind), now);
             }
