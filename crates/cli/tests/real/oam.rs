@@ -76,3 +76,20 @@ fn loopback_cells_tell_where_a_connection_ends() {
         label.err
     );
 }
+
+/// The called line of a lab releases its call before the lab ends, and the end does not wait for it.
+#[test]
+fn a_called_line_ends_with_its_lab() {
+    let lab = Runtime::new("called");
+    let called = LAB.replace("pppoa-vcmux }", "pppoa-vcmux, calls: a }");
+    let called = called.split("pvcs:").next().unwrap();
+    let file = lab_file("called.atm.yml", called);
+    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    lab.ok(&["ping", "a", "b", "-c", "1"]);
+    let down = lab.run(&["down"]);
+    assert!(
+        down.code == 0 && !down.err.contains("not released"),
+        "{}",
+        down.err
+    );
+}
