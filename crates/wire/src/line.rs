@@ -108,6 +108,17 @@ pub enum Carried<'a> {
 }
 
 impl Encapsulation {
+    /// Encapsulations of lines. LANE and MPOA have machines of their own.
+    pub fn lines() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|one| one.is_line())
+    }
+
+    /// True if a line has it, false for LANE and MPOA.
+    #[must_use]
+    pub const fn is_line(self) -> bool {
+        !matches!(self, Self::Lane | Self::MpoaTagged)
+    }
+
     /// True if the packet is in an Ethernet frame.
     #[must_use]
     pub const fn is_ethernet(self) -> bool {
@@ -486,13 +497,6 @@ mod tests {
         }
     }
 
-    /// Encapsulations that a line decodes.
-    fn decoded() -> impl Iterator<Item = Encapsulation> {
-        let others = [Encapsulation::Lane, Encapsulation::MpoaTagged];
-        let all = Encapsulation::ALL.into_iter();
-        all.filter(move |one| !others.contains(one))
-    }
-
     fn session() -> Session {
         Session {
             peer: MacAddr([2, 0, 0, 0, 0, 9]),
@@ -563,7 +567,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_decodes(length in 20usize..1600, which in 0usize..12, fill in any::<u8>()) {
-            let one = decoded().nth(which).expect("12");
+            let one = Encapsulation::lines().nth(which).expect("12");
             let mut octets = vec![fill; length];
             octets[0] = 0x45;
             if one.is_bridged() {

@@ -326,19 +326,11 @@ scalar!(
 
 scalar!(
     /// Encapsulation of an ATM line.
-    EncapsulationText(Encapsulation), |text: &str| lines()
+    EncapsulationText(Encapsulation), |text: &str| Encapsulation::lines()
         .find(|one| one.name() == text)
-        .ok_or_else(|| format!("expected one of {}", lines().map(Encapsulation::name).collect::<Vec<_>>().join(", "))),
-    { "enum": lines().map(Encapsulation::name).collect::<Vec<_>>() }
+        .ok_or_else(|| format!("expected one of {}", Encapsulation::lines().map(Encapsulation::name).collect::<Vec<_>>().join(", "))),
+    { "enum": Encapsulation::lines().map(Encapsulation::name).collect::<Vec<_>>() }
 );
-
-/// Encapsulations of ATM lines.
-fn lines() -> impl Iterator<Item = Encapsulation> {
-    let others = [Encapsulation::Lane, Encapsulation::MpoaTagged];
-    Encapsulation::ALL
-        .into_iter()
-        .filter(move |one| !others.contains(one))
-}
 
 words!(
     /// Unit that has a connection of its own.

@@ -14,14 +14,6 @@ fn address(number: u8) -> AtmAddress {
     address
 }
 
-/// Encapsulations of lines.
-fn all() -> impl Iterator<Item = Encapsulation> {
-    let others = [Encapsulation::Lane, Encapsulation::MpoaTagged];
-    Encapsulation::ALL
-        .into_iter()
-        .filter(move |one| !others.contains(one))
-}
-
 fn config(encapsulation: Encapsulation) -> Config {
     Config {
         session: Session {
@@ -103,7 +95,7 @@ fn sample(encapsulation: Encapsulation, length: usize) -> Vec<u8> {
 
 #[test]
 fn what_one_end_sends_the_other_end_hands_over() {
-    for encapsulation in all() {
+    for encapsulation in Encapsulation::lines() {
         let config = config(encapsulation);
         let (mut a, mut b) = (open(config.clone()), open(other_end(&config)));
         for length in [20, 46, 576, usize::from(config.mtu)] {
@@ -124,7 +116,7 @@ fn what_one_end_sends_the_other_end_hands_over() {
 
 #[test]
 fn one_octet_more_than_the_mtu_is_dropped_at_both_ends() {
-    for encapsulation in all() {
+    for encapsulation in Encapsulation::lines() {
         let config = config(encapsulation);
         let (mut a, mut b) = (open(config.clone()), open(other_end(&config)));
         let octets = sample(encapsulation, usize::from(config.mtu) + 1);
@@ -152,8 +144,8 @@ fn one_octet_more_than_the_mtu_is_dropped_at_both_ends() {
 /// PDUs of a peer with another encapsulation are counted so, and named once for each connection.
 #[test]
 fn another_encapsulation_of_the_peer_is_named() {
-    for own in all() {
-        for peer in all() {
+    for own in Encapsulation::lines() {
+        for peer in Encapsulation::lines() {
             // A receiver with LLC takes frames with and without FCS, and one with VC multiplexing cannot tell.
             let frames = [own, peer].map(|one| (one.is_ethernet(), one.is_pppoe(), one.is_llc()));
             if frames[0] == frames[1] && own.is_ethernet() || own == peer {
@@ -445,7 +437,7 @@ proptest! {
     /// at a time.
     #[test]
     fn whatever_happens(steps in steps(), which in 0usize..12, way in 0u8..3) {
-        let encapsulation = all().nth(which).expect("12");
+        let encapsulation = Encapsulation::lines().nth(which).expect("12");
         let peer = address(2);
         let qos = Qos::ubr(1500);
         let way = match way {

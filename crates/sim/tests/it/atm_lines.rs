@@ -8,13 +8,6 @@ use aerostat_wire::aal5;
 use aerostat_wire::line::Encapsulation;
 use std::collections::BTreeMap;
 
-/// Encapsulations of lines.
-fn all() -> impl Iterator<Item = Encapsulation> {
-    let others = [Encapsulation::Lane, Encapsulation::MpoaTagged];
-    let all = Encapsulation::ALL.into_iter();
-    all.filter(move |one| !others.contains(one))
-}
-
 /// Octets of a PDU beyond an IP packet, counted from the headers of the standards: LLC 8 and the two octets of a
 /// bridged PDU, the Ethernet header 14, PPPoE 6, PPP 2, LLC of PPP 4, FCS 4, and the trailer of AAL5 8.
 fn headers(encapsulation: Encapsulation) -> u64 {
@@ -83,7 +76,7 @@ fn expected(encapsulation: Encapsulation, rate: u64, size: u64) -> u64 {
 /// The numbers of `aerostat overhead` are those of the headers.
 #[test]
 fn the_overhead_of_each_encapsulation_is_that_of_its_headers() {
-    for encapsulation in all() {
+    for encapsulation in Encapsulation::lines() {
         assert_eq!(encapsulation.overhead() as u64, headers(encapsulation));
         for packet in 20..1500 {
             let sdu = encapsulation.sdu(&vec![0; packet]);
@@ -101,7 +94,7 @@ fn the_overhead_of_each_encapsulation_is_that_of_its_headers() {
 /// those of arithmetic, to the nanosecond that rounding of two cell times may add.
 #[test]
 fn round_trips_climb_a_staircase_of_48_octets() {
-    for encapsulation in all() {
+    for encapsulation in Encapsulation::lines() {
         let every: Vec<u64> = (16..=1452).collect();
         let edges: Vec<u64> = (17..=1452)
             .filter(|size| cells(encapsulation, size + 28) != cells(encapsulation, size + 27))
@@ -166,7 +159,7 @@ traffic:
 /// Stations behind a modem reach each other by their cable and others by the line; frames among them stay at home.
 #[test]
 fn a_modem_bridges_its_ethernet_to_its_line() {
-    for encapsulation in all().filter(|one| one.is_bridged()) {
+    for encapsulation in Encapsulation::lines().filter(|one| one.is_bridged()) {
         let (lab, report) = run(&MODEM.replace("ENCAPSULATION", encapsulation.name()));
         for (flow, packets) in report.flows.iter().zip([20, 20, 40, 20]) {
             let path = &flow.paths[0];
@@ -191,7 +184,7 @@ fn a_modem_bridges_its_ethernet_to_its_line() {
 #[test]
 fn each_fault_of_a_line_has_its_place() {
     let udp = "{ from: a, to: b, kind: udp, rate: 100pps, size: 400, start: 1s, duration: 4s }";
-    for encapsulation in all() {
+    for encapsulation in Encapsulation::lines() {
         let text = line(encapsulation, 2_000_000, udp);
         let dark = text.clone() + "faults: [{ at: 2s, crash: b }, { at: 3s, restart: b }]\n";
         let cut = text.clone() + "faults: [{ at: 2s, link_down: a-b }, { at: 3s, link_up: a-b }]\n";
@@ -221,7 +214,7 @@ fn each_fault_of_a_line_has_its_place() {
 /// A called line opens with its call, and opens again after each end was off.
 #[test]
 fn a_called_line_comes_back() {
-    for encapsulation in all() {
+    for encapsulation in Encapsulation::lines() {
         for faults in [
             "{ at: 2s, crash: b }, { at: 3s, restart: b }",
             "{ at: 2s, crash: a }, { at: 3s, restart: a }",
@@ -253,7 +246,7 @@ fn a_called_line_comes_back() {
 /// PPPoE leaves 1492 octets of an Ethernet frame.
 #[test]
 fn a_line_has_the_mtu_of_its_encapsulation() {
-    for encapsulation in all() {
+    for encapsulation in Encapsulation::lines() {
         let lab = lab_of("lines", &line(encapsulation, 1_000_000, ""), &[]);
         let mtu = if encapsulation.is_pppoe() { 1492 } else { 1500 };
         let own = &lab.node(lab.find("a").expect("a")).lecs()[0];
@@ -276,7 +269,7 @@ fn the_lab_of_lines_has_the_cells_of_its_encapsulations() {
     };
     for packet in [500, 1460] {
         let usual = least(Encapsulation::RoutedVc, packet);
-        for encapsulation in all() {
+        for encapsulation in Encapsulation::lines() {
             let more = cells(encapsulation, packet) - cells(Encapsulation::RoutedVc, packet);
             let measured = least(encapsulation, packet) - usual;
             // Each cell more costs some microseconds at OC-3, too, in both directions.
