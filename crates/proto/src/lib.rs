@@ -86,7 +86,7 @@ pub mod interface;
 pub mod lane;
 pub mod line;
 pub mod machine;
-mod mix;
+pub mod mix;
 pub mod mpoa;
 pub mod nhrp;
 pub mod parameters;

@@ -2,15 +2,22 @@
 
 /// The step of SplitMix64: neighbouring seeds give unrelated numbers. Calls with a seed that grows by [`STEP`] form
 /// that generator.
-pub(crate) const fn mix(seed: u64) -> u64 {
+#[must_use]
+pub const fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(STEP);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
+/// A number of [`mix`] as a fraction in [0, 1), with 53 bits.
+#[must_use]
+pub const fn fraction(mixed: u64) -> f64 {
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// The increment of SplitMix64's state.
-pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The daemons that one client has had, one after the other: each gets a seed of its own, so that a late answer to a
 /// request of one daemon matches no request of the next.

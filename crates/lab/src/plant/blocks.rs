@@ -8,6 +8,7 @@
 use crate::model::Errors;
 use aerostat_node::random::derived_seed;
 use aerostat_proto::Instant;
+use aerostat_proto::mix::{STEP, fraction, mix};
 
 /// Blocks of one direction of a link.
 #[derive(Clone, Copy, Debug)]
@@ -49,13 +50,8 @@ impl Blocks {
     #[must_use]
     pub fn loses(&self, start: Instant) -> bool {
         let number = start.as_nanos() / self.length;
-        // SplitMix64 of the number: independent bits for numbers that follow each other.
-        let mut z = self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((z >> 11) as f64 / (1_u64 << 53) as f64) < self.lost
+        // Independent bits for numbers that follow each other.
+        fraction(mix(self.seed ^ number.wrapping_mul(STEP))) < self.lost
     }
 }
 

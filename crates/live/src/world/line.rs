@@ -8,6 +8,7 @@ use aerostat_lab::plant::{Blocks, Crossed, Medium};
 use aerostat_node::atm::CellRun;
 use aerostat_node::ip::books::Cause;
 use aerostat_proto::Instant;
+use aerostat_proto::mix::{STEP, fraction, mix};
 use aerostat_wire::cell::{CELL_BITS, HEADER_LEN};
 
 /// Bits of the header of a cell.
@@ -44,12 +45,10 @@ impl RunLine {
 
     /// Uniform in [0, 1), with 53 bits.
     fn uniform(&mut self) -> f64 {
-        // A small generator of its own (SplitMix64); a run in real time cannot be repeated anyway.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        // A small generator of its own; a run in real time cannot be repeated anyway.
+        let drawn = mix(self.random);
+        self.random = self.random.wrapping_add(STEP);
+        fraction(drawn)
     }
 
     /// A cell with one inverted bit.
