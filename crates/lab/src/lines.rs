@@ -59,7 +59,7 @@ pub(crate) fn changes(link: &Link, changes: &[LineChange; 2]) -> String {
 }
 
 /// Names of the values of a line, as in a lab file.
-const NAMES: [&str; 6] = [
+pub(crate) const NAMES: [&str; 6] = [
     "rate",
     "delay",
     "loss",

@@ -35,7 +35,7 @@ pub use aerostat_node::host::{
 pub use aerostat_node::ip::clock::Clock;
 pub use aerostat_node::ip::router::{Forwarding, QueueLimit};
 pub use elan::{
-    Elan, ForeignServers, LaneServer, LesAndBus, Line, Lis, MapFile, Member, NextHop, SubnetKind,
+    AtmLine, Elan, ForeignServers, LaneServer, LesAndBus, Lis, MapFile, Member, NextHop, SubnetKind,
 };
 pub use limits::Limits;
 pub use line::{Errors, LineChange, LineParams, Link, Way};

@@ -1,7 +1,7 @@
 //! Ends of ATM lines.
 
 use super::Builder;
-use crate::model::{Lec as LecModel, Line as LineModel, NodeId};
+use crate::model::{AtmLine, Lec as LecModel, NodeId};
 use aerostat_node::host::Host;
 use aerostat_proto::line::{Config, Line, Way};
 use aerostat_wire::Vc;
@@ -12,15 +12,11 @@ const SESSION: u16 = 1;
 
 impl Builder<'_> {
     /// An interface on an ATM line.
-    pub(super) fn add_line(&self, host: &mut Host, id: NodeId, model: &LecModel, line: &LineModel) {
+    pub(super) fn add_line(&self, host: &mut Host, id: NodeId, model: &LecModel, line: &AtmLine) {
         let lab = self.lab;
-        let mut all = lab.nodes().flat_map(|(id, node)| {
-            let on_it = node.lecs().iter().filter(|lec| lec.elan == model.elan);
-            on_it.map(move |lec| (id, lec))
-        });
         // A line has two ends at most.
-        let other = all.find(|(_, lec)| lec.mac != model.mac);
-        let peer = other.map(|(_, lec)| lec);
+        let mut all = lab.nodes().flat_map(|(_, node)| node.lecs());
+        let peer = all.find(|lec| lec.elan == model.elan && lec.mac != model.mac);
         let address = peer.map(|lec| lec.address).unwrap_or_default();
         let way = match line.calls {
             Some((caller, qos)) if caller == id => Way::Calls { peer: address, qos },

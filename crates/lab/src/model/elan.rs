@@ -109,12 +109,12 @@ pub struct Elan {
     /// Set for a Classical IP subnet, which is not an emulated LAN; frame size, LES and BUS have no meaning then.
     pub clip: Option<Lis>,
     /// Set for an ATM line, which is neither.
-    pub line: Option<Line>,
+    pub line: Option<AtmLine>,
 }
 
 /// An ATM line: a subnet of two stations, or of one whose line leads out of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct AtmLine {
     /// Encapsulation of frames or packets.
     pub encapsulation: Encapsulation,
     /// Largest IP packet, octets.
@@ -189,7 +189,7 @@ impl Elan {
     /// True if its stations exchange Ethernet frames: an emulated LAN or a bridged line.
     #[must_use]
     pub fn is_ethernet(&self) -> bool {
-        let bridged = |line: &Line| line.encapsulation.is_bridged();
+        let bridged = |line: &AtmLine| line.encapsulation.is_bridged();
         self.is_lane() || self.line.as_ref().is_some_and(bridged)
     }
     /// True if the LANE services of this lab, or those behind a trunk, serve this ELAN.

@@ -49,22 +49,15 @@ impl LineConfig {
     /// The line with new values.
     #[must_use]
     pub fn with(self, change: &LineChange) -> Self {
-        let (
-            Self {
-                rate,
-                delay,
-                errors,
-            },
-            new,
-        ) = (self, change);
+        let old = self.errors;
         Self {
-            rate: new.rate.or(rate),
-            delay: new.delay.unwrap_or(delay),
+            rate: change.rate.or(self.rate),
+            delay: change.delay.unwrap_or(self.delay),
             errors: Errors {
-                loss: new.loss.unwrap_or(errors.loss),
-                bits: new.bits.unwrap_or(errors.bits),
-                blocks: new.blocks.unwrap_or(errors.blocks),
-                block: new.block.unwrap_or(errors.block),
+                loss: change.loss.unwrap_or(old.loss),
+                bits: change.bits.unwrap_or(old.bits),
+                blocks: change.blocks.unwrap_or(old.blocks),
+                block: change.block.unwrap_or(old.block),
             },
         }
     }
@@ -72,15 +65,10 @@ impl LineConfig {
 
 impl From<LineParams> for LineConfig {
     fn from(line: LineParams) -> Self {
-        let LineParams {
-            rate,
-            delay,
-            errors,
-        } = line;
         Self {
-            rate: Some(rate),
-            delay,
-            errors,
+            rate: Some(line.rate),
+            delay: line.delay,
+            errors: line.errors,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{Class, Names};
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, FromTree as _, Own, SomeWays};
 use crate::file::{BLOCK, DELAY, FaultFile, TRAINING};
+use crate::lines::NAMES;
 use crate::model::{
     Fault, FaultKind, Lab, LineChange, Link, LinkId, Node, NodeId, NodeKind, Service, Way,
 };
@@ -23,16 +24,6 @@ const ONE_OF: [&str; 6] = [
     "change",
     "retrain",
 ];
-/// The keys of a link that changes.
-const VALUES: [&str; 6] = [
-    "rate",
-    "delay",
-    "loss",
-    "bit_errors",
-    "block_errors",
-    "block",
-];
-
 /// The fault of a section.
 pub(super) fn of(
     section: &FaultFile,
@@ -56,7 +47,7 @@ pub(super) fn of(
         let what = of_line(section, name, lab, d)?;
         return Some(Fault { at, what });
     }
-    let others = VALUES.iter().chain(&["duration"]).copied();
+    let others = NAMES.iter().chain(&["duration"]).copied();
     for (other, at) in section.given.of(&others.collect::<Vec<_>>()) {
         d.error(
             at,
@@ -97,11 +88,11 @@ pub(super) fn of_line(
             .rests_in(section.place, ["duration", "change"]);
             return None;
         }
-        if section.given.of(&VALUES).next().is_none() {
+        if section.given.of(&NAMES).next().is_none() {
             let text = format!("nothing of link {} changes", name.value);
             d.error(name.at, text)
-                .hint(format!("give one of {}", VALUES.join(", ")))
-                .rests_in(section.place, VALUES);
+                .hint(format!("give one of {}", NAMES.join(", ")))
+                .rests_in(section.place, NAMES);
             return None;
         }
         let what = FaultKind::Change(id, changes?);
@@ -172,7 +163,7 @@ fn fits(
     let mut ends = link.ends.iter();
     let leads_out = ends.any(|end| matches!(lab.node(end.node).kind, NodeKind::Outside(_)));
     let (keys, why): (&[&str], _) = if leads_out {
-        (&VALUES, "leads out of the lab: what is there decides")
+        (&NAMES, "leads out of the lab: what is there decides")
     } else if link.framing.is_some() {
         let keys = &["rate", "loss", "bit_errors", "block_errors", "block"];
         (keys, "is an Ethernet: its delay alone can change")
@@ -185,7 +176,7 @@ fn fits(
     };
     d.error(at, format!("no '{key}' here: link {} {why}", link.name))
         .see(name.at, "the link")
-        .rests_in(section.place, VALUES)
+        .rests_in(section.place, NAMES)
         .rests_on(["links/*/2/ethernet"]);
     false
 }
@@ -315,12 +306,12 @@ fn no_value(word: &str, key: &str, d: &mut Diagnostics) {
     let source = d.add_source(format!("value {word}"), word);
     let (start, end) = (0, word.len());
     let at = Span { source, start, end };
-    if VALUES.contains(&key) {
+    if NAMES.contains(&key) {
         let text = format!("'{word}': expected NAME=VALUE, such as rate=10Mbps");
         d.error(at, text);
     } else {
         let text = format!("'{word}' is no new value of a link");
-        d.error(at, text).suggest(key, VALUES);
+        d.error(at, text).suggest(key, NAMES);
     }
 }
 
@@ -404,7 +395,7 @@ impl Lab {
         }
         for value in values {
             let key = value.split(['=', '.']).next().unwrap_or_default();
-            if VALUES.contains(&key) && value.contains('=') {
+            if NAMES.contains(&key) && value.contains('=') {
                 overrides::apply(&mut root, &Override::new("value", value.clone()), d);
                 continue;
             }

@@ -5,7 +5,7 @@ use super::{Class, Names, limits};
 use crate::diag::Diagnostics;
 use crate::field::{At, Optional as _};
 use crate::file::{LabFile, LineFile, Name, PvcFile};
-use crate::model::{Elan, ElanId, Lab, Line, NodeId, NodeKind};
+use crate::model::{AtmLine, Elan, ElanId, Lab, NodeId, NodeKind};
 use aerostat_wire::Qos;
 
 /// Largest SDU of a call, if nothing else is said; the line asks for what its frames need.
@@ -34,7 +34,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
             .plain()
             .map_or(encapsulation.mtu() as u16, |mtu| mtu as u16);
         lab.elans_mut().push(Elan {
-            line: Some(Line {
+            line: Some(AtmLine {
                 encapsulation,
                 mtu,
                 calls: None,
