@@ -18,9 +18,9 @@
 //! ```
 //!
 //! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. A part of the host that
-//! tells a service something has its slot with the type of its machine ([`Typed`]). An interface (`lecN`, `atmN`) has
-//! the slot of its client. A machine that gets work while another one is served is marked, and served later in the same
-//! call. There is no recursion.
+//! tells a service something has its slot with the type of its machine ([`Typed`]). An interface (`lecN`, `atmN`,
+//! `nasN`) has the slot of its client. A machine that gets work while another one is served is marked, and served later
+//! in the same call. There is no recursion.
 //!
 //! **Addresses.** A host knows its addresses from the configuration. Alternatively it knows only its ESI and the switch
 //! supplies the rest by ILMI (`management.rs`); then services wait for that.

@@ -453,8 +453,8 @@ impl Host {
         }
     }
 
-    /// The LANE client of an interface; `None` for an interface on a Classical IP subnet, which has no MAC addresses,
-    /// TLVs or proxies.
+    /// The LANE client of an interface; `None` for an interface on a Classical IP subnet or on a line: these have no
+    /// TLVs, proxies or owners of MAC addresses.
     pub(super) fn lec_of(&self, itf: usize) -> Option<Typed<Lec>> {
         self.interfaces.get(itf)?.client.lec()
     }

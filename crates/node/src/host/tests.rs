@@ -153,6 +153,33 @@ fn questions_to_a_crashed_lane_client_are_answered() {
     assert!(host.owner_queries.is_empty());
 }
 
+/// Lines and Classical IP subnets have no owners of MAC addresses: the question is answered at once. The permanent
+/// connection of a line is no call, which a host would release at its end.
+#[test]
+fn a_line_has_neither_owners_of_addresses_nor_calls() {
+    use aerostat_proto::line::{Config, Line};
+    use aerostat_wire::line::Encapsulation;
+    let mut host = router();
+    let line = host.interfaces.len();
+    host.add_line(OTHER, |_| {
+        Line::new(Config::permanent(
+            Vc::new(0, 100),
+            Encapsulation::BridgedLlc,
+        ))
+    });
+    host.handle_input(HostInput::Start, NOW);
+    for itf in [line, line + 1] {
+        host.find_owner(4, itf, OTHER, NOW);
+        host.settle(NOW);
+        assert!(host.owner_queries.is_empty());
+    }
+    let (permanent, calls) = host
+        .signalling
+        .calls()
+        .partition::<Vec<_>, _>(|call| call.permanent);
+    assert_eq!((permanent.len(), host.open_calls()), (1, calls.len()));
+}
+
 /// A daemon of any role that names a number which the host did not assign is refused, visibly.
 #[test]
 fn messages_with_a_number_of_no_daemon_are_refused_for_every_role() {

@@ -66,28 +66,39 @@ impl Host {
         frame: &[u8],
         now: Instant,
     ) {
-        let (Some(header), Some(payload)) =
-            (frame.first_chunk::<ETHERNET>(), frame.get(ETHERNET..))
-        else {
+        let Some(([first, second, a, b, c, d], packet)) = self.packet_below(itf, frame, now) else {
             return;
         };
+        // The subnet has no broadcast.
+        if [first, second] != NEXT_HOP {
+            return self.lost_by_service(Discard::Unreachable, frame);
+        }
+        if self.machine(clip).is_none() {
+            return self.lost_by_service(Discard::Stopped, frame);
+        }
+        let (next_hop, packet) = (Ipv4Addr::new(a, b, c, d), packet.to_vec());
+        self.tell(clip, clip::Input::Send { next_hop, packet }, now);
+    }
+
+    /// The hardware address that a frame of the IP side is for, and its IPv4 packet, on an interface whose lower layer
+    /// carries no Ethernet. ARP requests are answered here, and other protocols end here.
+    pub(super) fn packet_below<'a>(
+        &mut self,
+        itf: usize,
+        frame: &'a [u8],
+        now: Instant,
+    ) -> Option<([u8; 6], &'a [u8])> {
+        let (header, payload) = frame.split_first_chunk::<ETHERNET>()?;
         match [header[12], header[13]] {
             ARP => {
                 if let Some(answer) = answer(payload) {
                     self.deliver(itf, answer, Path::Lane, now);
                 }
             }
-            // The subnet has no broadcast: broadcasts and other protocols end here.
-            IPV4 if header[..2] == NEXT_HOP => {
-                let next_hop = Ipv4Addr::new(header[2], header[3], header[4], header[5]);
-                if self.machine(clip).is_none() {
-                    return self.lost_by_service(Discard::Stopped, frame);
-                }
-                let packet = payload.to_vec();
-                self.tell(clip, clip::Input::Send { next_hop, packet }, now);
-            }
+            IPV4 => return Some((*header.first_chunk()?, payload)),
             _ => self.lost_by_service(Discard::Unreachable, frame),
         }
+        None
     }
 
     pub(in crate::host) fn clip_output(&mut self, slot: usize, output: clip::Output, now: Instant) {

@@ -351,10 +351,9 @@ impl Host {
         mac: MacAddr,
         now: Instant,
     ) {
-        let Some(interface) = self.interfaces.get(itf) else {
-            return self.answer_l2(query, Err(Absent::ForNow), now);
-        };
-        if self.slots[interface.client.slot()].service.is_none() {
+        // Classical IP subnets and lines have no LANE client to ask, nor owners of MAC addresses.
+        let asked = self.lec_of(itf).and_then(|lec| self.machine(lec));
+        if asked.is_none() {
             return self.answer_l2(query, Err(Absent::ForNow), now);
         }
         let waiting = self.owner_queries.entry((itf, mac)).or_default();

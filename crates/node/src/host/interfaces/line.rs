@@ -4,7 +4,6 @@
 //! has PPP only IPv4 packets cross: ARP requests are answered here, with the hardware address of a next hop as on a
 //! Classical IP subnet (`clip.rs`), and every packet goes to the one station at the other end.
 
-use super::clip::{ARP, ETHERNET, IPV4, answer};
 use crate::host::{Host, Path, Typed, Waits};
 use aerostat_proto::Instant;
 use aerostat_proto::discard::Discard;
@@ -32,19 +31,8 @@ impl Host {
         if machine.config().encapsulation.is_bridged() {
             return self.tell(line, Input::Send(frame), now);
         }
-        let (Some(header), Some(payload)) =
-            (frame.first_chunk::<ETHERNET>(), frame.get(ETHERNET..))
-        else {
-            return;
-        };
-        match [header[12], header[13]] {
-            ARP => {
-                if let Some(answer) = answer(payload) {
-                    self.deliver(itf, answer, Path::Lane, now);
-                }
-            }
-            IPV4 => self.tell(line, Input::Send(payload), now),
-            _ => self.lost_by_service(Discard::Unreachable, frame),
+        if let Some((_, packet)) = self.packet_below(itf, frame, now) {
+            self.tell(line, Input::Send(packet), now);
         }
     }
 

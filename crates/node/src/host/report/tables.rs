@@ -299,10 +299,11 @@ impl Host {
         (!rows.is_empty()).then(|| Table::of(rows))
     }
 
-    /// Connections of the ATM service that exist or are being set up, over all users.
+    /// Calls that exist or are being set up, over all users. Permanent connections are not calls.
     #[must_use]
     pub fn open_calls(&self) -> usize {
-        self.signalling.calls().count()
+        let calls = self.signalling.calls();
+        calls.filter(|call| !call.permanent).count()
     }
 
     /// True while every LANE client is a member of its ELAN.
