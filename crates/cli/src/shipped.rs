@@ -24,7 +24,7 @@ const GENERAL: &[File] = files!("" ".atm.yml":
     "slow-receiver" "sockets" "star" "tcp-windows" "telephony" "tunnel" "two-hosts" "two-subnets" "vlans"
     "wan-detour");
 const OF_MACHINES: &[File] = files!("host/" ".atm.yml":
-    "both" "bridge" "network" "worker");
+    "both" "bridge" "dslam" "modem" "network" "worker");
 const OF_PAPERS: &[File] = files!("papers/" ".atm.yml":
     "atp-hosts" "busy-managers" "clip-nt" "data-path" "detken-router" "detken-trunk" "fast-router" "managers"
     "native-atm" "sara" "sara-indy" "sara-switch" "slow-hosts" "tcp-clip" "thesis-jitter" "thesis-network" "thesis-qos"

@@ -17,6 +17,8 @@ use std::time::Duration;
 const NETWORK: &str = "labs/host/network.atm.yml";
 const WORKER: &str = "labs/host/worker.atm.yml";
 const BOTH: &str = "labs/host/both.atm.yml";
+const DSLAM: &str = "labs/host/dslam.atm.yml";
+const MODEM: &str = "labs/host/modem.atm.yml";
 const BRIDGE: &str = "labs/host/bridge.atm.yml";
 const UNIT: &str = "systemd/aerostat-host@.service";
 
@@ -51,8 +53,11 @@ impl Site {
         [end("local", local), end("peer", peer)].concat()
     }
     fn up(&self) {
+        self.up_with(NETWORK);
+    }
+    fn up_with(&self, file: &str) {
         let cable = self.cable([1, 2]);
-        let mut args = vec!["up", "-d", "-q", "--embedded", NETWORK];
+        let mut args = vec!["up", "-d", "-q", "--embedded", file];
         args.extend(cable.iter().map(String::as_str));
         self.lab.ok(&args);
     }
@@ -87,10 +92,8 @@ impl Site {
     }
     fn nothing_is_left(&self) {
         let left = self.interfaces();
-        assert!(
-            !left.contains("lec") && !left.contains("atm") && !left.contains("10."),
-            "{left}"
-        );
+        let ours = ["lec", "atm", "nas", "10."];
+        assert!(!ours.iter().any(|ours| left.contains(ours)), "{left}");
         self.own.nothing_is_left();
     }
     /// The socket service of a node in one of the two runtime directories.
@@ -241,6 +244,23 @@ fn a_machine_joins_the_network_of_another_lab_and_survives_both_ends() {
     });
     let mut host = site.start(WORKER);
     site.reaches("10.1.0.10");
+    site.own.ok(&["down"]);
+    assert_eq!(host.wait().unwrap().code(), Some(0));
+    site.nothing_is_left();
+}
+
+/// A machine at the customer's end of a line has `nas0`.
+#[test]
+fn a_machine_is_the_customer_of_a_line() {
+    let Some(site) = Site::new("modem", 85) else {
+        return;
+    };
+    site.up_with(DSLAM);
+    let mut host = site.start(MODEM);
+    site.reaches("10.8.0.1");
+    let line = site.own.ok(&["inspect", "machine", "line"]);
+    assert!(line.contains("bridged-llcsnap"), "{line}");
+    assert!(site.interfaces().contains("nas0"), "{}", site.interfaces());
     site.own.ok(&["down"]);
     assert_eq!(host.wait().unwrap().code(), Some(0));
     site.nothing_is_left();
