@@ -14,6 +14,7 @@ mod results;
 mod rfc2544;
 mod run;
 mod sweep;
+mod view;
 
 pub(crate) use atptest::*;
 pub(crate) use daemons::*;
@@ -28,6 +29,7 @@ pub(crate) use results::*;
 pub(crate) use rfc2544::*;
 pub(crate) use run::*;
 pub(crate) use sweep::*;
+pub(crate) use view::*;
 
 use crate::names;
 use crate::output::{Form, Format};
@@ -140,6 +142,8 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// The events of a running lab as JSON lines
     Events(EventsArgs),
+    /// Show a running lab in a browser, and change it there
+    View(ViewArgs),
     /// Check a lab file without running it
     Validate(ValidateArgs),
     /// Run a command inside a host of a running lab

@@ -6,11 +6,11 @@ mod completion;
 mod daemon;
 mod doctor;
 mod down;
-mod events;
+pub(crate) mod events;
 mod exec;
 mod fault;
 mod follow;
-mod graph;
+pub(crate) mod graph;
 mod host;
 mod inspect;
 mod labs;
@@ -33,6 +33,7 @@ mod store;
 mod trace;
 mod up;
 mod validate;
+mod view;
 
 use crate::args::{Cli, Command};
 use crate::exit::Outcome;
@@ -77,6 +78,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Capture(args) => capture::run(args),
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Shell(args) => exec::shell(&args),

@@ -28,6 +28,7 @@ mod progress;
 mod shipped;
 mod signs;
 mod view;
+mod web;
 mod words;
 
 use clap::{CommandFactory as _, Parser as _};

@@ -1,17 +1,20 @@
-//! The recorded page: `run --view FILE.html`.
+//! The page: of a run as a file (`run --view FILE.html`), and of a running lab by a server (`aerostat view`).
 //!
-//! One file has all: skeleton, style sheet and script from the folder `view`, what a reader without scripts sees, and
-//! the stream of events, which is all that the script reads. No request goes anywhere.
+//! One text has all: skeleton, style sheet and script from the folder `view`, and what a reader without scripts sees.
+//! The script reads the stream of events, and nothing else: in a file the stream is a part of the text, and no request
+//! goes anywhere; the page of a running lab gets it from its server.
 //!
 //! **Names are text.** A lab file may come from any author. What is written here is escaped for HTML, and the stream
 //! for a `<script>`: no character of it can end the element.
 
+use crate::cmd::graph;
 use crate::output::Rows;
 use crate::plot::escaped;
 use crate::signs;
+use aerostat_lab::picture::Picture;
 use aerostat_lab::printable;
 use aerostat_lab::stream::Stream;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 const SKELETON: &str = include_str!("view/page.html");
@@ -47,11 +50,19 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "export.js"
     "main.js"
 };
+/// Further files for a running lab. A recorded page makes no request.
+const LIVE: &[(&str, &str)] = scripts! {
+    "acts.js"
+    "live.js"
+};
 
 /// Limit of steps of the story for readers without scripts.
 const MOST_STEPS: usize = 1000;
 /// Limit of messages for them.
 const MOST_MESSAGES: usize = 200;
+
+/// A marker of the skeleton and the text in its place.
+type Filled<'a> = (&'a str, &'a str);
 
 /// Contents of a page.
 pub(crate) struct Contents<'a> {
@@ -68,27 +79,17 @@ pub(crate) struct Contents<'a> {
 impl Contents<'_> {
     /// The page.
     pub(crate) fn page(&self) -> String {
-        let scripts: Vec<&str> = SCRIPTS.iter().map(|(_, text)| *text).collect();
-        let drawing = self.drawing.clone().unwrap_or_else(|| {
-            "<p>The network is too large for a drawing without scripts.</p>".to_owned()
-        });
         let (story, ladder) = self.told();
-        fill(
-            SKELETON,
-            &[
-                ("<!--TITLE-->", &html(self.lab)),
-                ("/*SIGNS*/", &signs::rules()),
-                ("/*CSS*/", STYLE),
-                ("/*BOOT*/", BOOT),
-                ("/*KINDS*/", &signs::data()),
-                ("/*SCRIPT*/", &scripts.join("\n")),
-                ("<!--DRAWING-->", &drawing),
-                ("<!--STORY-->", &story),
-                ("<!--TABLES-->", &tables(self.tables)),
-                ("<!--LADDER-->", &ladder),
-                ("/*STREAM*/", &embedded(self.stream)),
-            ],
-        )
+        let texts = [
+            ("<!--TITLE-->", &*html(self.lab)),
+            ("/*CONNECT*/", ""),
+            ("<!--DRAWING-->", &drawing(self.drawing.clone())),
+            ("<!--STORY-->", &story),
+            ("<!--TABLES-->", &tables(self.tables)),
+            ("<!--LADDER-->", &ladder),
+            ("/*STREAM*/", &embedded(self.stream.lines())),
+        ];
+        with_scripts(&[], &texts)
     }
 
     /// The main steps of the story and the first messages.
@@ -132,6 +133,53 @@ impl Contents<'_> {
         );
         (story, ladder)
     }
+}
+
+/// The page of a running lab, whose script gets the stream from the server of the page.
+pub(crate) fn live(lab: &str, picture: &Picture) -> String {
+    let note = "<p>It comes with scripts alone.</p>";
+    let live = json!({ "is": "live", "lab": lab }).to_string();
+    let texts = [
+        ("<!--TITLE-->", &*html(lab)),
+        ("/*CONNECT*/", "; connect-src 'self'"),
+        ("<!--DRAWING-->", &drawing(graph::inline(picture))),
+        ("<!--STORY-->", note),
+        ("<!--TABLES-->", "<p>'aerostat down' shows the results.</p>"),
+        ("<!--LADDER-->", note),
+        ("/*STREAM*/", &embedded([&*live].into_iter())),
+    ];
+    with_scripts(LIVE, &texts)
+}
+
+/// The page of a lab that is not there at the moment: it loads itself again.
+pub(crate) fn absent(lab: &str, why: &str) -> String {
+    let (lab, why) = (html(lab), html(why));
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"1\">\
+         <link rel=\"icon\" href=\"data:,\"><title>{lab}</title></head>\n\
+         <body><h1>{lab}</h1><p role=\"alert\">{why}. This page shows the lab as soon as it runs again.</p></body></html>\n"
+    )
+}
+
+/// The skeleton with style sheet, scripts and `more` of them, and these texts.
+fn with_scripts(more: &[Filled<'_>], texts: &[Filled<'_>]) -> String {
+    let scripts: Vec<&str> = SCRIPTS.iter().chain(more).map(|(_, text)| *text).collect();
+    let (rules, kinds, scripts) = (signs::rules(), signs::data(), scripts.join("\n"));
+    let mut all = vec![
+        ("/*SIGNS*/", &*rules),
+        ("/*CSS*/", STYLE),
+        ("/*BOOT*/", BOOT),
+        ("/*KINDS*/", &*kinds),
+        ("/*SCRIPT*/", &*scripts),
+    ];
+    all.extend(texts);
+    fill(SKELETON, &all)
+}
+
+/// The drawing for readers without scripts.
+fn drawing(drawing: Option<String>) -> String {
+    let none = "<p>The network is too large for a drawing without scripts.</p>";
+    drawing.unwrap_or_else(|| none.to_owned())
 }
 
 fn step(story: &mut String, line: &Value) {
@@ -205,9 +253,9 @@ fn html(text: &str) -> String {
 
 /// The stream for a `<script>`: its lines as they are, but without characters that HTML or JavaScript could take for
 /// something else. They stand in strings of JSON alone, where an escape means the same.
-fn embedded(stream: &Stream) -> String {
+fn embedded<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let mut text = String::new();
-    for line in stream.lines() {
+    for line in lines {
         for c in line.chars() {
             match c {
                 '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
@@ -222,7 +270,7 @@ fn embedded(stream: &Stream) -> String {
 }
 
 /// The skeleton with texts in the places of its markers. Markers in the texts mean nothing.
-fn fill(skeleton: &str, texts: &[(&str, &str)]) -> String {
+fn fill(skeleton: &str, texts: &[Filled<'_>]) -> String {
     let mut filled = String::new();
     let mut rest = skeleton;
     loop {
@@ -257,11 +305,12 @@ mod tests {
         let mut there: Vec<String> = names
             .filter(|name| name.ends_with(".js") && name != "boot.js")
             .collect();
-        let mut joined: Vec<&str> = SCRIPTS.iter().map(|(name, _)| *name).collect();
+        let all = || SCRIPTS.iter().chain(LIVE);
+        let mut joined: Vec<&str> = all().map(|(name, _)| *name).collect();
         there.sort_unstable();
         joined.sort_unstable();
         assert_eq!(there, joined);
-        for (name, text) in SCRIPTS.iter().chain(&[("boot.js", BOOT)]) {
+        for (name, text) in all().chain(&[("boot.js", BOOT)]) {
             assert!(!text.contains("</script"), "{name}");
         }
         assert!(!STYLE.contains("</style"));

@@ -108,9 +108,13 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
         Request::Trace {
             links, data, story, ..
         } => trace(site, links, *data, *story).unwrap_or_else(Reply::Answer),
-        Request::Stream { follow, stats_ns } => {
+        Request::Stream {
+            follow,
+            stats_ns,
+            gather,
+        } => {
             let stats = stats_ns.map(Duration::from_nanos);
-            pictures::tell(site, *follow, stats, now)
+            pictures::tell(site, *follow, (stats, *gather), now)
         }
         Request::Events { follow } => {
             let forgotten = site.story.forgotten();

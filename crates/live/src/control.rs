@@ -182,12 +182,25 @@ pub enum Request {
         /// Time between samples of counters and levels, ns; `None` for no samples.
         #[serde(default)]
         stats_ns: Option<u64>,
+        /// A gathered stream instead of one that is exact at each instant.
+        #[serde(default)]
+        gather: Option<Gather>,
     },
     /// The events so far, one JSON line each, and later ones if `follow` is set.
     Events {
         /// True to continue until the client closes the connection.
         follow: bool,
     },
+}
+
+/// A stream whose lines come together, for readers who look at it some times a second: states as they are then, the
+/// latest messages, and the steps of the story. What comes and goes in between is left out, and costs nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gather {
+    /// Time between two tellings, ns.
+    pub every_ns: u64,
+    /// Limit of messages of one telling, and of details of the story.
+    pub messages: u32,
 }
 
 /// Requests about links.

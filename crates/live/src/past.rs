@@ -32,10 +32,10 @@ const CHUNKS: usize = 4;
 
 /// A message that was sent.
 #[derive(Clone, Debug)]
-struct Sent {
-    at: Instant,
-    end: End,
-    vc: Vc,
+pub(crate) struct Sent {
+    pub(crate) at: Instant,
+    pub(crate) end: End,
+    pub(crate) vc: Vc,
     pdu: Pdu,
     dropped: Option<DropReason>,
 }
@@ -45,6 +45,8 @@ struct Sent {
 struct Ring {
     all: VecDeque<Sent>,
     octets: usize,
+    /// Messages so far, also those that are no longer kept.
+    count: u64,
 }
 
 impl Ring {
@@ -52,6 +54,7 @@ impl Ring {
     fn keep(&mut self, sent: Sent, most: usize) -> u64 {
         self.octets += sent.pdu.sdu().len();
         self.all.push_back(sent);
+        self.count += 1;
         let mut gone = 0;
         while self.all.len() > most || self.octets > MOST_OCTETS {
             let oldest = self.all.pop_front();
@@ -104,6 +107,20 @@ impl Past {
         self.forgotten
     }
 
+    /// Number of messages so far, without those of idle links.
+    pub(crate) const fn count(&self) -> u64 {
+        self.said.count
+    }
+
+    /// The messages behind the first `seen`, at most the `most` latest, without those of idle links; and the number of
+    /// those that were left out.
+    pub(crate) fn since(&self, seen: u64, most: usize) -> (impl Iterator<Item = &Sent>, u64) {
+        let new = usize::try_from(self.said.count.saturating_sub(seen)).unwrap_or(usize::MAX);
+        let told = new.min(most).min(self.said.all.len());
+        let first = self.said.all.len() - told;
+        (self.said.all.range(first..), (new - told) as u64)
+    }
+
     /// The messages of these links in the order of time, one JSON line each, and between them the main steps of the
     /// story if `steps` contains any. A thread of its own makes the text, so that the network does not wait.
     ///
@@ -145,7 +162,7 @@ impl Past {
 }
 
 impl Sent {
-    fn message(&self, lab: &Lab, names: &Names) -> Message {
+    pub(crate) fn message(&self, lab: &Lab, names: &Names) -> Message {
         let place = (self.end.link, self.end.side);
         let mut message = Message::new(lab, names, place, self.at, (self.vc, self.pdu.sdu()));
         message.dropped = self.dropped.map(|reason| reason.name().to_owned());

@@ -1,30 +1,41 @@
 //! The state of a running lab for those who draw it: the lines of [`aerostat_lab::stream`], first all that is there,
 //! then what changes.
 //!
-//! **Cost.** Without a client that follows, no state is looked at.
+//! **Cost.** Without a client that follows, no state is looked at. A client of a gathered stream ([`Gather`]) costs a
+//! look at what has changed since the last telling, whatever came and went in between.
 //!
 //! **Bounds.** A client that does not read in time is left: a reader that misses a line of state would show a wrong
 //! state from then on. At most [`MOST`] clients follow at a time. The number of those that were left is in the answer
 //! to each new one.
 
-use crate::control::{Answer, Reply, STREAM_DEPTH};
+use crate::control::{Answer, Gather, Reply, STREAM_DEPTH};
 use crate::site::Site;
+use crate::story::Step;
+use aerostat_lab::event::Names;
 use aerostat_lab::plant::Driver as _;
-use aerostat_lab::stream::{About, Levels, Line, Present, Story, line_text, parts};
+use aerostat_lab::stream::{
+    About, Counts, Levels, Line, Now, Present, Sample, Story, line_text, parts,
+};
 use aerostat_proto::{Duration, Instant};
 use serde_json::json;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
 /// Limit of clients that follow.
 const MOST: usize = 16;
-/// Least time between two samples.
+/// Least time between two samples, and between two tellings of a gathered stream.
 const LEAST: Duration = Duration::from_millis(10);
+/// Limit of messages of one telling.
+const MOST_MESSAGES: u32 = 1000;
+/// Limit of octets that wait for the next telling: states that change while another client follows each instant.
+const MOST_WAITING: usize = 4 << 20;
 
 /// Clients, and what has been told.
 #[derive(Default)]
 pub(crate) struct Pictures<'a> {
     present: Option<Present<'a>>,
     followers: Vec<Follower>,
+    /// Names for addresses in messages, as long as a client follows a gathered stream.
+    names: Option<Names>,
     /// Clients that were left because they did not read in time.
     left: u64,
 }
@@ -32,6 +43,7 @@ pub(crate) struct Pictures<'a> {
 struct Follower {
     lines: SyncSender<Vec<u8>>,
     stats: Option<Stats>,
+    gathered: Option<Gathered>,
 }
 
 /// Samples for a client.
@@ -39,6 +51,18 @@ struct Stats {
     every: Duration,
     next: Instant,
     levels: Levels,
+}
+
+/// A client of a gathered stream.
+struct Gathered {
+    every: Duration,
+    next: Instant,
+    /// Limit of messages of a telling.
+    messages: usize,
+    /// Messages and events that there were at the last telling.
+    seen: [u64; 2],
+    /// Lines about states that have changed since then.
+    waiting: Vec<u8>,
 }
 
 /// Passes lines to a client. False if it is no longer there, or does not read in time; the latter is counted.
@@ -54,25 +78,59 @@ fn text<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<u8> {
     lines.collect::<String>().into_bytes()
 }
 
+/// A step of the story as a line.
+fn line_of(step: &Step, names: &Names) -> Line {
+    Line::Story(Story {
+        t: step.at().as_nanos(),
+        node: step.node().to_owned(),
+        event: step.trace().name.to_owned(),
+        text: names.in_text(&step.trace().text),
+        milestone: step.trace().milestone,
+    })
+}
+
 impl Pictures<'_> {
-    /// Time at which the next sample is due.
+    /// Time at which the next sample or telling is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let stats = self.followers.iter().filter_map(|one| one.stats.as_ref());
-        stats.map(|stats| stats.next).min()
+        let next = self.followers.iter().flat_map(|one| {
+            let stats = one.stats.as_ref().map(|stats| stats.next);
+            let gathered = one.gathered.as_ref().map(|gathered| gathered.next);
+            [stats, gathered]
+        });
+        next.flatten().min()
     }
 
     /// Passes a step of the story on.
-    pub(crate) fn story(&mut self, story: impl FnOnce() -> Story) {
-        if !self.followers.is_empty() {
-            let line = text([&Line::Story(story())]);
-            self.send(&line);
+    pub(crate) fn story(&mut self, step: &Step, names: &Names) {
+        let exact = |one: &Follower| one.gathered.is_none();
+        if self.followers.iter().any(exact) {
+            let line = text([&line_of(step, names)]);
+            let left = &mut self.left;
+            self.followers
+                .retain(|one| !exact(one) || took(&one.lines, line.clone(), left));
         }
     }
 
-    fn send(&mut self, lines: &[u8]) {
+    /// Passes changes of state on. Those who follow a gathered stream get them with the next telling.
+    fn changed(&mut self, lines: &[u8]) {
         let left = &mut self.left;
-        self.followers
-            .retain(|one| took(&one.lines, lines.to_vec(), left));
+        self.followers.retain_mut(|one| match &mut one.gathered {
+            None => took(&one.lines, lines.to_vec(), left),
+            Some(gathered) => {
+                let room = gathered.waiting.len() + lines.len() <= MOST_WAITING;
+                match room {
+                    true => gathered.waiting.extend(lines),
+                    false => *left += 1,
+                }
+                room
+            }
+        });
+    }
+
+    /// True if all clients can wait for the next telling.
+    fn can_wait(&self, now: Instant) -> bool {
+        let gathered = self.followers.iter().all(|one| one.gathered.is_some());
+        gathered && self.poll_timeout().is_none_or(|at| at > now)
     }
 }
 
@@ -81,14 +139,14 @@ impl Pictures<'_> {
 pub(crate) fn tell(
     site: &mut Site<'_>,
     follow: bool,
-    stats: Option<Duration>,
+    (stats, gather): (Option<Duration>, Option<Gather>),
     now: Instant,
 ) -> Reply {
     if site.pictures.followers.len() >= MOST {
         let text = format!("{MOST} clients follow this lab, which is the limit");
         return Reply::Answer(Answer::error(text, "end one of them"));
     }
-    site.tell_pictures(now);
+    site.read_changes();
     let lab = site.lab;
     let about = About {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -114,9 +172,20 @@ pub(crate) fn tell(
         next: now,
         levels: Levels::default(),
     });
+    let gathered = gather.map(|gather| Gathered {
+        every: Duration::from_nanos(gather.every_ns).max(LEAST),
+        next: now,
+        messages: gather.messages.min(MOST_MESSAGES) as usize,
+        seen: [0; 2],
+        waiting: Vec::new(),
+    });
+    if gathered.is_some() && site.pictures.names.is_none() {
+        site.pictures.names = Some(Names::new(lab));
+    }
     site.pictures.followers.push(Follower {
         lines: sender,
         stats,
+        gathered,
     });
     site.tell_pictures(now);
     if !follow {
@@ -130,6 +199,19 @@ pub(crate) fn tell(
 impl Site<'_> {
     /// Tells clients what has changed since the last turn, and the samples that are due.
     pub(crate) fn tell_pictures(&mut self, now: Instant) {
+        if self.pictures.present.is_none() || self.pictures.can_wait(now) {
+            return;
+        }
+        self.read_changes();
+        if self.pictures.poll_timeout().is_some_and(|at| at <= now) {
+            self.tell_samples(now);
+            self.tell_gathered(now);
+        }
+        self.forget_pictures();
+    }
+
+    /// Passes on what has changed since the last time.
+    fn read_changes(&mut self) {
         let Some(present) = &mut self.pictures.present else {
             return;
         };
@@ -138,17 +220,18 @@ impl Site<'_> {
             let changed = plant.take_changed();
             let lines = present.changes(plant, changed);
             if !lines.is_empty() {
-                self.pictures.send(&text(&lines));
+                self.pictures.changed(&text(&lines));
             }
         }
-        if self.pictures.poll_timeout().is_some_and(|at| at <= now) {
-            self.tell_samples(now);
-        }
-        self.forget_pictures();
     }
 
     fn tell_samples(&mut self, now: Instant) {
+        let due = |one: &Follower| one.stats.as_ref().is_some_and(|stats| stats.next <= now);
+        if !self.pictures.followers.iter().any(due) {
+            return;
+        }
         let totals = self.world.totals(now, self.elsewhere());
+        let t = self.happened_until(now).as_nanos();
         let plant = self.world.plant_mut();
         let Some(present) = &self.pictures.present else {
             return;
@@ -159,16 +242,81 @@ impl Site<'_> {
                 return true;
             };
             stats.next = now + stats.every;
-            match stats.levels.take(plant, present, &totals) {
+            let sample = stats.levels.take(plant, present, &totals);
+            // Who follows a gathered stream knows the time of each sample, also if nothing has changed.
+            let sample = match one.gathered {
+                Some(_) => Some(Sample {
+                    t,
+                    ..sample.unwrap_or_default()
+                }),
+                None => sample,
+            };
+            match sample {
                 Some(sample) => took(&one.lines, text([&Line::Sample(sample)]), left),
                 None => true,
             }
         });
     }
 
+    /// The time of which everything has happened: in a network without events, now.
+    fn happened_until(&self, now: Instant) -> Instant {
+        let due = self.world.poll_timeout().is_some_and(|at| at <= now);
+        match due {
+            true => self.world.plant().now(),
+            false => now,
+        }
+    }
+
+    /// Tells those who follow a gathered stream what has happened, if their time has come.
+    fn tell_gathered(&mut self, now: Instant) {
+        let t = self.happened_until(now).as_nanos();
+        let pictures = &mut self.pictures;
+        let (Some(present), Some(names)) = (&pictures.present, &pictures.names) else {
+            return;
+        };
+        let (past, story, lab) = (&self.world.captures.past, &self.story, self.lab);
+        let left = &mut pictures.left;
+        pictures.followers.retain_mut(|one| {
+            let Some(gathered) = one.gathered.as_mut().filter(|of| of.next <= now) else {
+                return true;
+            };
+            gathered.next = now + gathered.every;
+            let mut lines = std::mem::take(&mut gathered.waiting);
+            let [messages, steps] =
+                std::mem::replace(&mut gathered.seen, [past.count(), story.count()]);
+            let (sent, message) = past.since(messages, gathered.messages);
+            for sent in sent {
+                let on = (sent.end.link, sent.vc);
+                lines.extend(text([&present.message(
+                    sent.at,
+                    on,
+                    sent.message(lab, names),
+                )]));
+            }
+            let (told, steps) = story.since(steps, gathered.messages);
+            lines.extend(text(
+                &told
+                    .into_iter()
+                    .map(|step| line_of(step, names))
+                    .collect::<Vec<_>>(),
+            ));
+            let now = Now {
+                t,
+                left: Counts {
+                    message,
+                    story: steps,
+                    sample: 0,
+                },
+            };
+            lines.extend(text([&Line::Now(now)]));
+            took(&one.lines, lines, left)
+        });
+    }
+
     /// Nothing is noted without a client that follows.
     fn forget_pictures(&mut self) {
         if self.pictures.followers.is_empty() && self.pictures.present.take().is_some() {
+            self.pictures.names = None;
             self.world.plant_mut().watch(false);
         }
     }
@@ -177,6 +325,7 @@ impl Site<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aerostat_proto::Trace;
 
     #[test]
     fn a_client_that_does_not_read_is_left_and_counted_and_one_that_is_gone_is_not() {
@@ -185,13 +334,16 @@ mod tests {
         let [(reads, reader), (sleeps, _asleep), (gone, goes)] = clients;
         drop(goes);
         for lines in [reads, sleeps, gone] {
-            pictures.followers.push(Follower { lines, stats: None });
+            pictures.followers.push(Follower {
+                lines,
+                stats: None,
+                gathered: None,
+            });
         }
         for number in 0..=STREAM_DEPTH {
-            pictures.story(|| Story {
-                t: number as u64,
-                ..Story::default()
-            });
+            let at = Instant::from_nanos(number as u64);
+            let step = Step::new(at, "urku".into(), Trace::detail("x", "y"));
+            pictures.story(&step, &Names::default());
             assert!(reader.try_recv().is_ok(), "line {number}");
         }
         assert_eq!((pictures.followers.len(), pictures.left), (1, 1));

@@ -16,6 +16,11 @@ const HISTORY: usize = 20_000;
 /// Limit of octets of their words.
 const HISTORY_OCTETS: usize = 8 * 1024 * 1024;
 
+/// Limit of main steps that a gathered stream tells at a time.
+const MOST_TOLD: usize = 200;
+/// Limit of events among which it looks for them.
+const MOST_LOOKED_AT: usize = 2000;
+
 /// An event of a node, or of the lab.
 #[derive(Debug)]
 pub struct Step {
@@ -157,6 +162,29 @@ impl Story {
             self.followers.push(Follower { steps, missed: 0 });
         }
         receiver
+    }
+
+    /// Number of events so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.forgotten + self.steps.len() as u64
+    }
+
+    /// The events behind the first `seen`: of the latest ones the main steps, at most [`MOST_TOLD`], and at most
+    /// `details` others; and the number of those that were left out.
+    pub(crate) fn since(&self, seen: u64, details: usize) -> (Vec<&Step>, u64) {
+        let new = usize::try_from(self.count().saturating_sub(seen)).unwrap_or(usize::MAX);
+        let mut room = [details, MOST_TOLD];
+        let latest = self.steps.iter().rev().take(new.min(MOST_LOOKED_AT));
+        let told = latest.filter(|step| {
+            let room = &mut room[usize::from(step.is_told(Telling::Milestones))];
+            let told = *room > 0;
+            *room -= usize::from(told);
+            told
+        });
+        let mut told: Vec<&Step> = told.map(|step| &**step).collect();
+        told.reverse();
+        let left = new - told.len();
+        (told, left as u64)
     }
 
     /// The kept main steps.

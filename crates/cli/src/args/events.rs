@@ -14,6 +14,7 @@ Examples:
   aerostat events
   aerostat events --follow --lab campus
   aerostat events --initial-state --follow --stats 1s
+  aerostat events --initial-state --follow --every 200ms
   aerostat events --schema")]
 pub(crate) struct EventsArgs {
     /// Go on until interrupted
@@ -28,6 +29,10 @@ pub(crate) struct EventsArgs {
     /// With --initial-state: counters and levels, with --follow again after this time
     #[arg(long, value_name = "TIME", value_parser = sample, requires = "initial_state")]
     pub(crate) stats: Option<Duration>,
+    /// With --initial-state: gather what happens, and tell it each time that this time has passed: states as they are
+    /// then, the latest messages and steps of the story, and how many were left out
+    #[arg(long, value_name = "TIME", value_parser = sample, requires = "initial_state")]
+    pub(crate) every: Option<Duration>,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: EventsFormat,

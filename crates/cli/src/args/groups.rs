@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Look at a running lab",
         &[
-            "inspect", "trace", "events", "capture", "atmarp", "atmaddr", "atmdiag",
+            "view", "inspect", "trace", "events", "capture", "atmarp", "atmaddr", "atmdiag",
         ],
     ),
     (

@@ -6,10 +6,13 @@ use crate::client;
 use crate::exit::{self, Exit, Outcome};
 use aerostat_lab::stream;
 use aerostat_live::charset;
-use aerostat_live::control::Request;
+use aerostat_live::control::{Gather, Request};
 use aerostat_wire::counted;
 use serde_json::{Map, Value};
 use std::io::{self, BufRead as _, BufReader, Write};
+
+/// Limit of messages of one telling of a gathered stream.
+pub(crate) const MOST_MESSAGES: u32 = 50;
 
 /// Copies the lines, or shows them in columns.
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
@@ -23,6 +26,10 @@ pub(crate) fn run(args: &EventsArgs) -> Outcome {
         true => Request::Stream {
             follow,
             stats_ns: args.stats.map(nanos),
+            gather: args.every.map(|every| Gather {
+                every_ns: nanos(every),
+                messages: MOST_MESSAGES,
+            }),
         },
         false => Request::Events { follow },
     };

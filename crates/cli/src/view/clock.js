@@ -17,6 +17,8 @@ class Clock {
     this.speed = 1;
     this.skips = true;
     this.playing = false;
+    /** True while the cursor stays at the present of a running lab. */
+    this.following = false;
     /** @type {number} */
     this.watch = 0;
     /** Called when playing begins or ends, or the speed changes. @type {() => void} */
@@ -34,13 +36,39 @@ class Clock {
    * @param {boolean} [moving] true if what comes and goes may be animated
    */
   seek(t, moving = false) {
-    const touched = this.model.moveTo(within(Math.round(t), 0, this.model.recording.until ?? 0));
+    const { begin, until } = this.model.recording;
+    const touched = this.model.moveTo(within(Math.round(t), begin, until));
     this.show(touched, moving);
+  }
+
+  /** Stays at the present of a running lab from now on. */
+  follow() {
+    this.pause();
+    this.following = true;
+    this.seek(Infinity);
+    this.changed();
+  }
+
+  /** Goes to the begin of the record. */
+  toBegin() {
+    if (this.following) this.pause();
+    this.seek(0);
+  }
+
+  /** Goes to the end of the record; in that of a running lab the cursor stays there. */
+  toEnd() {
+    if (this.model.recording.live) this.follow();
+    else this.seek(Infinity);
   }
 
   play() {
     if (this.playing) return;
-    if (this.t >= (this.model.recording.until ?? 0)) this.seek(0);
+    const { begin, until, live } = this.model.recording;
+    if (live && this.t >= until) {
+      this.follow();
+      return;
+    }
+    if (this.t >= until) this.seek(begin);
     this.playing = true;
     this.watch = performance.now();
     requestAnimationFrame(this.frame);
@@ -48,14 +76,15 @@ class Clock {
   }
 
   pause() {
-    if (!this.playing) return;
+    if (!this.playing && !this.following) return;
     this.playing = false;
+    this.following = false;
     this.changed();
     this.show(new Set(), false);
   }
 
   toggle() {
-    if (this.playing) this.pause();
+    if (this.playing || this.following) this.pause();
     else this.play();
   }
 
@@ -96,12 +125,13 @@ class Clock {
     this.watch = now;
     let t = this.t + passed * this.speed * 1e9;
     if (this.skips) {
-      const next = this.model.step(1) ?? this.model.recording.until ?? 0;
+      const next = this.model.step(1) ?? this.model.recording.until;
       if (next - this.t > this.speed * PATIENCE * 1e9) t = Math.max(t, next - this.speed * 0.25e9);
     }
-    const end = this.model.recording.until ?? 0;
+    const end = this.model.recording.until;
     this.seek(t, true);
-    if (t >= end) this.pause();
+    if (t >= end && this.model.recording.live) this.follow();
+    else if (t >= end) this.pause();
     else requestAnimationFrame(this.frame);
   }
 }

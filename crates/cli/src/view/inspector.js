@@ -46,7 +46,7 @@ class Inspector {
     if (sheet.sampled.length) {
       const sampled = this.model.sampled;
       parts.push(
-        html("h4", {}, sampled === null ? "No sample yet" : `Sample of ${seconds(sampled)} s`),
+        html("h4", {}, sampled === null ? "No sample yet" : `Sample of ${sampleTime(sampled)} s`),
         facts(sheet.sampled),
       );
     }
@@ -212,8 +212,8 @@ class Inspector {
     /** @type {[string, string][]} */
     const facts = [
       ["from, to", `${call.from} → ${call.to ?? "?"}`],
-      ["state", `${call.state}, since ${seconds(call.changed, 9)} s`],
-      ["set up at", `${seconds(call.since, 9)} s`],
+      ["state", `${call.state}, since ${stamp(call.changed)} s`],
+      ["set up at", `${stamp(call.since)} s`],
       ["labels at the ends", words(call.vc)],
     ];
     if (call.qos) facts.push(["traffic", call.qos]);
@@ -240,18 +240,18 @@ class Inspector {
   }
 
   /**
-   * @param {number} index
+   * @param {number} order of the message
    * @returns {Sheet | null}
    */
-  message(index) {
-    const message = this.model.recording.messages[index];
+  message(order) {
+    const message = this.model.recording.messages.find((one) => one.order === order);
     if (!message) return null;
     const link = this.model.recording.links.get(message.link);
     const arrival = link ? `${seconds(message.t + link.delay, 9)} s` : "–";
     /** @type {[string, string][]} */
     const facts = [
       ["message", message.text],
-      ["sent", `${seconds(message.t, 9)} s`],
+      ["sent", `${stamp(message.t)} s`],
       ["arrives", message.dropped ? `never: ${message.dropped}` : arrival],
       ["from, to", `${message.from} → ${message.to}`],
       ["label", message.vc],

@@ -23,8 +23,13 @@ const KEYS = [
   { keys: ["]"], shown: "]", does: "faster", act: (page) => page.clock.shift(1) },
   { keys: ["["], shown: "[", does: "slower", act: (page) => page.clock.shift(-1) },
   { keys: ["i"], shown: "i", does: "skip idle times, or do not", act: () => field("skip").click() },
-  { keys: ["Home"], shown: "Home", does: "begin of the run", act: (page) => page.clock.seek(0) },
-  { keys: ["End"], shown: "End", does: "end of the run", act: (page) => page.clock.seek(Infinity) },
+  { keys: ["Home"], shown: "Home", does: "begin of the run", act: (page) => page.clock.toBegin() },
+  {
+    keys: ["End"],
+    shown: "End",
+    does: "end of the run; the present of a running lab",
+    act: (page) => page.clock.toEnd(),
+  },
   { keys: ["g"], shown: "g", does: "go to an instant: type its seconds", act: () => field("instant").select() },
   {
     keys: ["+", "="],

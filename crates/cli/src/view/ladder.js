@@ -34,11 +34,9 @@ class Ladder {
       (index) => this.row(this.rungs[this.passed[index]]),
       (index) => pick(this.rungs[this.passed[index]]),
     );
+    /** What the selections of the filter offer: `f-protocol/lane`. @type {Set<string>} */
+    this.offered = new Set();
     this.fill();
-    /** The colours of the families of protocols that the record has. */
-    this.keys = [...new Set(recording.messages.map((message) => familyOf(message.protocol)))]
-      .sort()
-      .map((family) => html("span", { class: `key p-${family}` }, FAMILY_NAMES.get(family) ?? family));
     for (const id of ["f-protocol", "f-node", "f-call", "f-story", "details"])
       field(id).addEventListener("change", () => this.filter());
     field("f-text").addEventListener("input", () => this.filter());
@@ -52,22 +50,53 @@ class Ladder {
     /** @type {Rung[]} */
     const rungs = this.recording.messages.map((message) => ({ message, story: null }));
     for (const story of this.recording.story) rungs.push({ message: null, story });
-    const order = (/** @type {Rung} */ rung) => (rung.message ?? rung.story).order;
-    return rungs.sort((a, b) => order(a) - order(b));
+    const one = (/** @type {Rung} */ rung) => rung.message ?? rung.story;
+    return rungs.sort((a, b) => one(a).t - one(b).t || one(a).order - one(b).order);
+  }
+
+  /** The record of a running lab has grown. */
+  grow() {
+    this.rungs = this.merged();
+    this.fill();
+    this.filter();
+  }
+
+  /**
+   * Offers a value in a selection, once.
+   * @param {string} id of the selection
+   * @param {string} value
+   * @param {string} [text]
+   */
+  offer(id, value, text = value) {
+    if (this.offered.has(`${id}/${value}`)) return;
+    this.offered.add(`${id}/${value}`);
+    part(id).append(html("option", { value }, text));
   }
 
   /** Fills the selections of the filter with what the record has. */
   fill() {
     const protocols = new Set(this.recording.messages.map((message) => message.protocol));
     const nodes = new Set(this.recording.messages.flatMap((message) => [message.from, message.to]));
-    if (protocols.has("sscop") && protocols.size > 1) {
+    if (protocols.has("sscop") && protocols.size > 1 && !this.offered.has(`f-protocol/${QUIET}`)) {
       // Polls of the links under signalling fill quiet times, and tell a beginner nothing.
-      part("f-protocol").append(html("option", { value: QUIET }, "all but sscop"));
-      field("f-protocol").value = QUIET;
+      this.offer("f-protocol", QUIET, "all but sscop");
+      if (field("f-protocol").value === "") field("f-protocol").value = QUIET;
     }
-    for (const name of [...protocols].sort()) part("f-protocol").append(html("option", { value: name }, name));
-    for (const name of this.columns.filter((name) => nodes.has(name)))
-      part("f-node").append(html("option", { value: name }, name));
+    for (const name of [...protocols].sort()) this.offer("f-protocol", name);
+    for (const name of this.columns.filter((name) => nodes.has(name))) this.offer("f-node", name);
+    /** The colours of the families of protocols that the record has. */
+    this.keys = [...new Set([...protocols].map(familyOf))]
+      .sort()
+      .map((family) => html("span", { class: `key p-${family}` }, FAMILY_NAMES.get(family) ?? family));
+    this.fillCalls();
+  }
+
+  /** Fills the selection of calls. Those of a running lab come and go: tables and machines lead to them. */
+  fillCalls() {
+    if (this.recording.live) {
+      field("f-call").disabled = field("f-call").value === "";
+      return;
+    }
     const calls = new Set(this.recording.messages.map((message) => message.call ?? null));
     calls.delete(null);
     /** Ends of all calls by id. @type {Map<string, string>} */
@@ -76,9 +105,7 @@ class Ladder {
       if (kind === "call" && state) ends.set(String(id), `${state.from} → ${state.to ?? "?"}`);
     }
     const ids = [...calls].sort((a, b) => Number(a) - Number(b)).map(String);
-    for (const id of ids.slice(0, MOST_CALLS_LISTED)) {
-      part("f-call").append(html("option", { value: id }, `${id}: ${ends.get(id) ?? "?"}`));
-    }
+    for (const id of ids.slice(0, MOST_CALLS_LISTED)) this.offer("f-call", id, `${id}: ${ends.get(id) ?? "?"}`);
     field("f-call").disabled = calls.size === 0;
   }
 
@@ -147,7 +174,13 @@ class Ladder {
     const messages = this.passed.filter((index) => this.rungs[index].message).length;
     const all = this.recording.messages.length;
     const count = messages === all ? counted(all, "message") : `${grouped(messages)} of ${counted(all, "message")}`;
-    part("ladder-count").replaceChildren(count, ...this.keys);
+    const { left } = this.recording;
+    const missing = [
+      left.message ? counted(left.message, "message") : "",
+      left.story ? `${counted(left.story, "line")} of the story` : "",
+    ].filter(Boolean);
+    const said = missing.length ? ` · left out: ${missing.join(", ")}` : "";
+    part("ladder-count").replaceChildren(count + said, ...(this.keys ?? []));
     this.list.setCount(this.passed.length);
     this.update(this.t ?? 0);
   }
@@ -175,7 +208,7 @@ class Ladder {
       return html(
         "div",
         { class: `rung story${story.milestone ? " milestone" : ""}` },
-        html("span", { class: "t" }, seconds(story.t, 9)),
+        html("span", { class: "t" }, stamp(story.t)),
         words,
       );
     }
@@ -184,7 +217,7 @@ class Ladder {
       class: `rung p-${familyOf(message.protocol)}${message.dropped ? " dropped" : ""}`,
       title: label,
     });
-    row.append(html("span", { class: "t" }, seconds(message.t, 9)));
+    row.append(html("span", { class: "t" }, stamp(message.t)));
     const drawn = this.diagram ? this.arrow(message) : null;
     row.append(drawn ?? html("span", { class: "ends" }, `${message.from} → ${message.to}`));
     row.append(

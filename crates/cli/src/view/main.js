@@ -29,6 +29,8 @@ class Page {
     this.plots = new Plots(this.clock, part("plots"));
     this.tables = new Tables(model, select);
     this.inspector = new Inspector(model, select);
+    /** What a user can do to a running lab. @type {Acts | null} */
+    this.acts = recording.live ? new Acts(model) : null;
     /** @type {Chosen | null} */
     this.chosen = null;
     /** Instant of the watch of the last update of slow parts, milliseconds. */
@@ -45,6 +47,36 @@ class Page {
     this.show(this.everything(), false);
     this.goToHash(wanted);
     this.showControls();
+  }
+
+  /**
+   * The record of a running lab has grown: shows it, and forgets what is more than its bounds.
+   * @param {Change[]} changes the new ones
+   * @param {boolean} told true if there are new messages or lines of the story
+   * @param {boolean} sampled true if there are new samples
+   */
+  grow(changes, told, sampled) {
+    const { clock } = this;
+    const { recording } = clock.model;
+    for (const change of changes) this.drawing.threads.lanes.add(change);
+    const forgets = recording.isLong();
+    if (forgets) {
+      const begin = recording.excess();
+      // The cursor cannot stay where the record is forgotten.
+      if (clock.following) clock.seek(Infinity);
+      else if (clock.t < begin) clock.seek(begin);
+      clock.model.forget(begin);
+    }
+    if (document.hidden) return;
+    if (told || forgets) {
+      this.ladder.grow();
+      this.chooseLines();
+    }
+    if (sampled || forgets) this.plots.read();
+    setText(part("until"), `of ${seconds(Math.floor(recording.until / 1e8) * 1e8)} s`);
+    if (clock.following) clock.seek(Infinity, true);
+    this.timeline.grow();
+    this.acts?.show(this.chosen);
   }
 
   /** Keys of all present states. */
@@ -64,7 +96,9 @@ class Page {
       head.version ? `aerostat ${head.version}` : "",
     ];
     setText(part("facts"), facts.filter(Boolean).join(" · "));
-    setText(part("until"), `of ${seconds(recording.until ?? 0)} s`);
+    setText(part("until"), `of ${seconds(recording.until)} s`);
+    part("now").hidden = !recording.live;
+    if (recording.live) return;
     const thinned = Object.entries(recording.end?.thinned ?? {}).filter(([, count]) => Number(count) > 0);
     const left = thinned.map(([kind, count]) => `${grouped(Number(count))} × ${kind}`);
     const hidden = Number(recording.end?.more?.nodes ?? 0);
@@ -127,10 +161,10 @@ class Page {
         svg("path", { class: name, d: "M1 7H23", "stroke-width": width }),
       );
     legend.append(html("li", {}, line("thread data", 2.2), "call, as wide as its rate"));
-    if (recording.changes.some((change) => change.kind === "shortcut"))
-      legend.append(html("li", {}, line("thread shortcut", 4), "shortcut"));
-    if (recording.changes.some((change) => change.kind === "fault"))
-      legend.append(html("li", {}, line("cut-line", 2), "cut or down"));
+    const has = (/** @type {string} */ kind) =>
+      recording.live || recording.changes.some((change) => change.kind === kind);
+    if (has("shortcut")) legend.append(html("li", {}, line("thread shortcut", 4), "shortcut"));
+    if (has("fault")) legend.append(html("li", {}, line("cut-line", 2), "cut or down"));
   }
 
   /** Shows the milestones of the story, or all of its lines. */
@@ -154,7 +188,7 @@ class Page {
   storyRow(line) {
     const row = html("div", { class: `line${line.milestone ? " milestone" : ""}`, title: line.text });
     row.append(
-      html("span", { class: "t" }, seconds(line.t, 9)),
+      html("span", { class: "t" }, stamp(line.t)),
       html("span", { class: "words" }, html("b", {}, line.node), ` ${line.text}`),
     );
     return row;
@@ -175,6 +209,7 @@ class Page {
       closer: () => this.drawing.view.zoom(1.4),
       farther: () => this.drawing.view.zoom(1 / 1.4),
       fit: () => this.drawing.view.fit(),
+      now: () => this.clock.follow(),
     });
     for (const [id, act] of Object.entries(clicks)) part(id).addEventListener("click", act);
     const speed = field("speed");
@@ -215,7 +250,7 @@ class Page {
     this.clock.pause();
     if (t !== null) this.clock.seek(t);
     else this.say(`“${text}” is no instant: write seconds, such as 6.02, or 500ms`);
-    const end = this.clock.model.recording.until ?? 0;
+    const end = this.clock.model.recording.until;
     if (t !== null && t > end) this.say(`the run ends at ${seconds(end)} s`);
   }
 
@@ -230,7 +265,7 @@ class Page {
 
   /** @param {KeyboardEvent} event */
   sliderKey(event) {
-    const until = this.clock.model.recording.until ?? 0;
+    const { begin, until } = this.clock.model.recording;
     const moves = /** @type {Record<string, number>} */ ({
       ArrowRight: 0.01,
       ArrowUp: 0.01,
@@ -244,7 +279,7 @@ class Page {
     event.preventDefault();
     event.stopPropagation();
     this.clock.pause();
-    this.clock.seek(this.clock.t + move * until);
+    this.clock.seek(this.clock.t + move * (until - begin));
   }
 
   /**
@@ -286,8 +321,9 @@ class Page {
     ]);
     const state = counts.map(([kind, noun]) => counted(clock.model.all(kind).size, noun)).join(" · ");
     setText(part("state"), [state, this.sampled()].filter(Boolean).join(" · "));
-    if (clock.playing) this.narrate(t);
+    if (clock.playing || clock.following) this.narrate(t);
     else this.announce(t, state);
+    if (clock.following) return;
     if (!clock.playing || performance.now() - this.written > RARE) this.writeHash();
   }
 
@@ -295,7 +331,7 @@ class Page {
   sampled() {
     const { samples } = this.clock.model.recording;
     const index = after(samples, this.clock.t) - 1;
-    return index > 0 ? `rates of ${seconds(samples[index - 1])} to ${seconds(samples[index])} s` : "";
+    return index > 0 ? `rates of ${sampleTime(samples[index - 1])} to ${sampleTime(samples[index])} s` : "";
   }
 
   /**
@@ -316,7 +352,7 @@ class Page {
     const { messages, messageTimes } = this.clock.model.recording;
     const at = (/** @type {ArrayLike<number>} */ times) =>
       times[after(times, t) - 1] === t ? after(times, t) - 1 : -1;
-    const [message, line] = [messages[at(messageTimes ?? [])], this.lines[at(this.lineTimes ?? [])]];
+    const [message, line] = [messages[at(messageTimes)], this.lines[at(this.lineTimes ?? [])]];
     const happens = message
       ? `${message.from} to ${message.to}: ${message.text}`
       : line
@@ -328,9 +364,11 @@ class Page {
 
   /** Shows whether it plays, and how fast. */
   showControls() {
-    const { playing, speed } = this.clock;
+    const { speed, following } = this.clock;
+    const playing = this.clock.playing || following;
     setText(part("play"), playing ? "Pause" : "Play");
     part("play").setAttribute("aria-pressed", String(playing));
+    part("now").setAttribute("aria-pressed", String(following));
     field("speed").value = String(speed);
     this.timeline.follow();
   }
@@ -351,14 +389,14 @@ class Page {
     this.chosen = chosen;
     this.drawing.mark(chosen);
     this.inspector.show(chosen);
+    this.acts?.show(chosen);
   }
 
   /** @param {Rung} rung */
   pick(rung) {
     this.clock.pause();
     this.clock.seek((rung.message ?? rung.story).t, true);
-    if (rung.message)
-      this.select({ kind: "message", id: String(this.clock.model.recording.messages.indexOf(rung.message)) });
+    if (rung.message) this.select({ kind: "message", id: String(rung.message.order) });
     else this.select({ kind: "node", id: rung.story.node });
   }
 
@@ -450,9 +488,11 @@ class Page {
   }
 }
 
-/** Starts the page. */
-function start() {
-  const recording = Recording.read(document.getElementById("events")?.textContent ?? "");
+/**
+ * Starts the page with a record.
+ * @param {Recording} recording
+ */
+function start(recording) {
   if (recording.layout.boxes.length === 0) throw new Error("it holds no drawing");
   // The parts measure their room, so they must be seen before they are built.
   document.documentElement.className = "alive";
@@ -460,7 +500,7 @@ function start() {
   const page = new Page(recording);
   return {
     page,
-    ends: () => seconds(recording.until ?? 0),
+    ends: () => seconds(recording.until),
     seek: (/** @type {number} */ t) => page.clock.seek(t),
     stateAt: (/** @type {number} */ t) => page.clock.model.stateAt(t),
     svg: () => page.svg(),
@@ -471,7 +511,8 @@ document.addEventListener("DOMContentLoaded", () => {
   // Tests and other programs use the page by this name; boot.js says in a sentence what failed.
   const names = /** @type {{aerostat?: object}} */ (window);
   try {
-    names.aerostat = start();
+    const text = document.getElementById("events")?.textContent ?? "";
+    names.aerostat = text.trim().startsWith('{"is":"live"') ? new Live(names).known : start(Recording.read(text));
   } catch (error) {
     names.aerostat = { failure: error instanceof Error ? error.message : String(error) };
     throw error;

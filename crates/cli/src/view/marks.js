@@ -20,7 +20,7 @@ class Marks {
     this.canvas = canvas;
     this.drawing = drawing;
     this.recording = drawing.model.recording;
-    this.times = this.recording.messageTimes ?? new Float64Array();
+    this.times = this.recording.messageTimes;
     this.context = canvas.getContext("2d");
     this.clean = true;
     this.told = "";

@@ -8,14 +8,22 @@ class Model {
   /** @param {Recording} recording */
   constructor(recording) {
     this.recording = recording;
-    this.times = Float64Array.from(recording.changes, (change) => change.t);
+    this.times = recording.changeTimes;
     /** Instant, nanoseconds: changes at this instant have happened. */
     this.t = -1;
     /** Number of changes that have happened. */
     this.place = 0;
     /** States by kind and id. @type {Map<string, Map<number | string, State>>} */
     this.states = new Map();
-    this.moveTo(0);
+    this.moveTo(recording.begin);
+  }
+
+  /**
+   * Forgets the record in front of t. The cursor must not stand there.
+   * @param {number} t
+   */
+  forget(t) {
+    this.place -= this.recording.forget(t);
   }
 
   /**
@@ -109,12 +117,12 @@ class Model {
   }
 
   /**
-   * The level of a queue at the last sample, cells. A queue that a sample does not name is empty.
+   * The level of a queue at the last sample, cells.
    * @param {string} name
    */
   queue(name) {
     const sampled = this.sampled;
-    return (sampled !== null && this.recording.series.get(`queues/${name}`)?.exactly(sampled)?.[0]) || 0;
+    return (sampled !== null && this.recording.series.get(`queues/${name}`)?.at(sampled)?.[0]) || 0;
   }
 
   /**
@@ -133,7 +141,7 @@ class Model {
    * @param {ArrayLike<number>} [times]
    * @returns {number | null}
    */
-  step(direction, times = this.recording.instants ?? []) {
+  step(direction, times = this.recording.instants) {
     const behind = after(times, this.t);
     if (direction > 0) return times[behind] ?? null;
     let index = behind - 1;

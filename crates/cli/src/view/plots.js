@@ -18,11 +18,11 @@ const GUTTER = 44;
  */
 function growth(recording, key, value) {
   const series = recording.series.get(key);
-  let [last, time] = [0, 0];
+  // What the first sample counts was there before: there is no interval in front of it.
+  let [last, time] = [0, recording.samples[0] ?? 0];
   return recording.samples.map((t) => {
     const now = series?.at(t);
     const total = now ? value(now) : 0;
-    // What the sample at the beginning counts was there before: there is no interval in front of it.
     const rate = t > time ? ((total - last) * 1e9) / (t - time) : 0;
     [last, time] = [total, t];
     return rate;
@@ -92,7 +92,7 @@ function plotsOf(recording) {
   const delay = flows.map((name) => ({ name, values: meanDelays(recording, name) }));
   const queues = named("queues").map((name) => ({
     name,
-    values: recording.samples.map((t) => recording.series.get(`queues/${name}`)?.exactly(t)?.[0] ?? 0),
+    values: recording.samples.map((t) => recording.series.get(`queues/${name}`)?.at(t)?.[0] ?? 0),
   }));
   const load = named("links").map((name) => {
     const [there, back] = [0, 1].map((way) => growth(recording, `links/${name}`, (values) => values[way] ?? 0));
@@ -128,16 +128,25 @@ class Plots {
     this.clock = clock;
     this.recording = clock.model.recording;
     this.box = box;
-    this.plots = plotsOf(this.recording);
+    /** @type {Plot[]} */
+    this.plots = [];
     /** @type {SVGLineElement[]} */
     this.cursors = [];
     /** Fields for the values at the cursor, with their curves. @type {[HTMLElement, Plot, Curve][]} */
     this.readings = [];
     this.width = 0;
-    part("no-plots").hidden = this.plots.length > 0;
     new ResizeObserver(() => {
       if (Math.abs(this.width - this.room()) > 1) this.build();
     }).observe(box);
+    this.read();
+  }
+
+  /** Reads the record, which may have grown, and builds the plots. */
+  read() {
+    this.plots = plotsOf(this.recording);
+    /** The part of the record that the plots show: all that there was. @type {[number, number]} */
+    this.span = [this.recording.begin, Math.max(this.recording.until, this.recording.begin + 1)];
+    part("no-plots").hidden = this.plots.length > 0;
     this.build();
   }
 
@@ -183,10 +192,9 @@ class Plots {
     this.cursors.push(cursor);
     const seek = (/** @type {PointerEvent} */ event) => {
       const box = drawing.getBoundingClientRect();
+      const [begin, until] = this.span ?? [0, 1];
       this.clock.pause();
-      this.clock.seek(
-        within((event.clientX - box.left - GUTTER) / (width - GUTTER), 0, 1) * (this.recording.until ?? 0),
-      );
+      this.clock.seek(begin + within((event.clientX - box.left - GUTTER) / (width - GUTTER), 0, 1) * (until - begin));
     };
     drawing.addEventListener("pointerdown", seek);
     drawing.addEventListener("pointermove", (event) => event.buttons && seek(event));
@@ -219,12 +227,13 @@ class Plots {
    * @param {number} width
    */
   path(curve, top, width) {
-    const until = this.recording.until ?? 1;
-    const x = (/** @type {number} */ t) => (GUTTER + (t / until) * (width - GUTTER)).toFixed(1);
+    const [begin, until] = this.span ?? [0, 1];
+    const x = (/** @type {number} */ t) =>
+      (GUTTER + (Math.max(t - begin, 0) / (until - begin)) * (width - GUTTER)).toFixed(1);
     const y = (/** @type {number} */ value) => ((1 - Math.min(value / top, 1)) * PLOT_HEIGHT + 4.5).toFixed(1);
     const samples = this.recording.samples;
     const each = Math.max(Math.floor(samples.length / (width - GUTTER)), 1);
-    let [text, from, open] = ["", 0, false];
+    let [text, from, open] = ["", begin, false];
     for (let index = 0; index < samples.length; index += each) {
       const group = curve.values.slice(index, index + each).filter((value) => value !== null);
       const end = samples[Math.min(index + each, samples.length) - 1];
@@ -242,7 +251,9 @@ class Plots {
 
   /** Shows the cursor and the values at it. */
   update() {
-    const place = GUTTER + (this.clock.t / (this.recording.until ?? 1)) * (Math.max(this.width, 120) - GUTTER);
+    const [begin, until] = this.span ?? [0, 1];
+    const share = within((this.clock.t - begin) / (until - begin), 0, 1);
+    const place = GUTTER + share * (Math.max(this.width, 120) - GUTTER);
     for (const cursor of this.cursors) setAll(cursor, { x1: place.toFixed(1), x2: place.toFixed(1) });
     const sampled = this.clock.model.sampled;
     if (sampled === this.sampled) return;
@@ -253,6 +264,6 @@ class Plots {
       const value = index >= 0 ? curve.values[index] : null;
       setText(reading, value === null ? "–" : plot.show(value));
     }
-    setText(part("plots-sample"), sampled === null ? "no sample yet" : `sample of ${seconds(sampled)} s`);
+    setText(part("plots-sample"), sampled === null ? "no sample yet" : `sample of ${sampleTime(sampled)} s`);
   }
 }

@@ -63,7 +63,7 @@ const TABLES = [
           words(call.state),
           words(call.vc),
           number(call.via?.length ?? 0),
-          number(seconds(call.since, 9)),
+          number(stamp(call.since)),
           lineRate(model.callRate(call.id)),
         ],
       })),
@@ -81,7 +81,7 @@ const TABLES = [
           words(member.by),
           words(member.state),
           number(member.lecid),
-          number(seconds(member.changed, 9)),
+          number(stamp(member.changed)),
         ],
       })),
   },
@@ -103,7 +103,7 @@ const TABLES = [
           words(one.state),
           words(one.vc),
           number(one.call),
-          number(seconds(one.changed, 9)),
+          number(stamp(one.changed)),
         ],
       })),
   },
@@ -178,7 +178,7 @@ const TABLES = [
     rows: (model) =>
       sorted(model, "fault").map((fault) => ({
         about: fault.what === "link" ? { kind: "link", id: fault.name } : { kind: "node", id: fault.name },
-        fields: [words(fault.what), words(fault.name), words(fault.text), number(seconds(fault.since, 9))],
+        fields: [words(fault.what), words(fault.name), words(fault.text), number(stamp(fault.since))],
       })),
   },
 ];
@@ -198,7 +198,7 @@ const PACKETS = {
         about: { kind: stage.link ? "link" : "node", id: stage.link ?? stage.node, t: stage.t },
         fields: [
           name,
-          number(seconds(stage.t, 9)),
+          number(stamp(stage.t)),
           number(duration(stage.takes)),
           stage.link ? `${stage.node}, ${stage.link}` : stage.node,
           stage.text,
@@ -278,7 +278,8 @@ class Tables {
       counted(rows.length, "row"),
       rows.length > kept.length ? `the first ${MOST_ROWS} are shown; the filter finds the others` : "",
     ];
-    if (this.shown.sampled) note.push(sampled === null ? "no sample yet" : `counters: sample of ${seconds(sampled)} s`);
+    if (this.shown.sampled)
+      note.push(sampled === null ? "no sample yet" : `counters: sample of ${sampleTime(sampled)} s`);
     setText(part("table-note"), note.filter(Boolean).join(" · "));
     // The focus stays on a row's button while the record plays.
     const focused = box.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;

@@ -97,6 +97,25 @@ function exactSeconds(t) {
   return `${whole}.${part.slice(0, 3)}\u2009${part.slice(3, 6)}\u2009${part.slice(6)}`;
 }
 
+/** Decimals of times in lists. The nanoseconds of a running lab mean nothing. */
+const STAMP = { decimals: 9 };
+
+/**
+ * A time in a list, seconds.
+ * @param {number} t nanoseconds
+ */
+function stamp(t) {
+  return STAMP.decimals === 9 ? seconds(t, 9) : (t / 1e9).toFixed(STAMP.decimals);
+}
+
+/**
+ * The time of a sample, seconds.
+ * @param {number} t nanoseconds
+ */
+function sampleTime(t) {
+  return STAMP.decimals === 9 ? seconds(t) : (t / 1e9).toFixed(1);
+}
+
 /** Units of time and their nanoseconds. */
 const UNITS = new Map([
   ["", 1e9],

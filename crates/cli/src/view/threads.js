@@ -25,35 +25,63 @@ function carriesData(call) {
 }
 
 /**
- * The lane of each call beside its links, the same at every instant: no two calls that exist at the same time have the
- * same lane on a link, as long as lanes are free.
- * @param {Change[]} changes
- * @returns {Map<number | string, number>}
+ * Lanes of calls beside their links, the same at every instant: no two calls that exist at the same time have the same
+ * lane on a link, as long as lanes are free.
  */
-function lanesOf(changes) {
-  /** @type {Map<number | string, string[]>} */
-  const ways = new Map();
-  for (const { kind, id, after } of changes) {
-    if (kind === "call" && after && (after.via?.length ?? 0) >= (ways.get(id)?.length ?? 0))
-      ways.set(id, after.via ?? []);
+class Lanes {
+  /** @param {Change[]} changes of the record */
+  constructor(changes) {
+    /** Links of calls, at most. @type {Map<number | string, string[]>} */
+    this.ways = new Map();
+    /** @type {Map<string, Set<number>>} */
+    this.taken = new Map();
+    /** @type {Map<number | string, number>} */
+    this.lanes = new Map();
+    // The record knows the whole way of a call before the call begins.
+    for (const change of changes) this.note(change);
+    for (const change of changes) this.give(change);
   }
-  /** @type {Map<string, Set<number>>} */
-  const taken = new Map();
-  const lanes = new Map();
-  for (const { kind, id, before, after: state } of changes) {
-    if (kind !== "call" || (before && state)) continue;
-    const state_ = state ?? before;
-    const keys = (ways.get(id) ?? []).map((link) => `${state_ && carriesData(state_) ? "data" : "control"}/${link}`);
+
+  /** @param {number | string} id of a call */
+  get(id) {
+    return this.lanes.get(id);
+  }
+
+  /**
+   * The record of a running lab has grown by a change.
+   * @param {Change} change
+   */
+  add(change) {
+    this.note(change);
+    this.give(change);
+    if (change.kind === "call" && !change.after) {
+      this.ways.delete(change.id);
+      this.lanes.delete(change.id);
+    }
+  }
+
+  /** @param {Change} change */
+  note({ kind, id, after: state }) {
+    if (kind === "call" && state && (state.via?.length ?? 0) >= (this.ways.get(id)?.length ?? 0))
+      this.ways.set(id, state.via ?? []);
+  }
+
+  /** @param {Change} change */
+  give({ kind, id, before, after: state }) {
+    if (kind !== "call" || (before && state && this.lanes.has(id))) return;
+    const call = state ?? before;
+    const group = call && carriesData(call) ? "data" : "control";
+    const keys = (this.ways.get(id) ?? []).map((link) => `${group}/${link}`);
     if (!state) {
-      for (const key of keys) taken.get(key)?.delete(lanes.get(id));
-      continue;
+      const lane = this.lanes.get(id);
+      if (lane !== undefined) for (const key of keys) this.taken.get(key)?.delete(lane);
+      return;
     }
     let lane = 0;
-    while (lane < LANES && keys.some((key) => taken.get(key)?.has(lane))) lane += 1;
-    lanes.set(id, lane % LANES);
-    for (const key of keys) taken.set(key, (taken.get(key) ?? new Set()).add(lane % LANES));
+    while (lane < LANES && keys.some((key) => this.taken.get(key)?.has(lane))) lane += 1;
+    this.lanes.set(id, lane % LANES);
+    for (const key of keys) this.taken.set(key, (this.taken.get(key) ?? new Set()).add(lane % LANES));
   }
-  return lanes;
 }
 
 /** A call in the drawing; the watch tells when it came, and since when it fades. @typedef {{call: State, text: string, path: Path2D, colour: string, share: number, came: number, gone: number}} Thread */
@@ -74,7 +102,7 @@ class Threads {
     this.geometry = places.geometry;
     this.signs = signs;
     this.changed = changed;
-    this.lanes = lanesOf(model.recording.changes);
+    this.lanes = new Lanes(model.recording.changes);
     /** @type {Map<number | string, Thread>} */
     this.threads = new Map();
     /** Threads that fade. @type {Set<Thread>} */

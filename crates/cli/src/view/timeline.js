@@ -19,9 +19,8 @@ class Timeline {
     this.recording = clock.model.recording;
     this.overview = overview;
     this.detail = detail;
-    this.until = this.recording.until ?? 1;
     /** The part that the enlarged strip shows, nanoseconds. @type {[number, number]} */
-    this.part = [0, this.until];
+    this.part = this.all();
     /** True if the user chose the part: then speed does not change its length. */
     this.chosen = false;
     this.faults = this.faultSpans();
@@ -31,21 +30,37 @@ class Timeline {
     new ResizeObserver(() => this.repaint()).observe(detail);
   }
 
+  /** The whole record. @returns {[number, number]} */
+  all() {
+    return [this.recording.begin, Math.max(this.recording.until, this.recording.begin + 1)];
+  }
+
+  /** The record of a running lab has grown. */
+  grow() {
+    this.faults = this.faultSpans();
+    const [begin, until] = this.all();
+    if (!this.chosen) this.setLength(this.clock.speed * SPAN * 1e9);
+    const length = Math.min(this.part[1] - this.part[0], until - begin);
+    if (this.clock.following) this.part = [until - length, until];
+    else if (this.part[0] < begin) this.part = [begin, begin + length];
+    this.repaint();
+  }
+
   /** Times from a fault to its end. */
   faultSpans() {
     /** @type {Map<number | string, [number, number]>} */
     const spans = new Map();
     for (const { t, kind, id, before, after: state } of this.recording.changes) {
       if (kind !== "fault") continue;
-      if (!before) spans.set(id, [t, this.until]);
-      else if (!state) spans.set(id, [spans.get(id)?.[0] ?? 0, t]);
+      if (!before) spans.set(id, [t, this.recording.until]);
+      else if (!state) spans.set(id, [spans.get(id)?.[0] ?? this.recording.begin, t]);
     }
     return [...spans.values()];
   }
 
   /** @param {HTMLCanvasElement} canvas */
   partOf(canvas) {
-    return canvas === this.overview ? /** @type {[number, number]} */ ([0, this.until]) : this.part;
+    return canvas === this.overview ? this.all() : this.part;
   }
 
   /** @param {HTMLCanvasElement} canvas */
@@ -86,7 +101,7 @@ class Timeline {
   /** Shows the whole run in both strips, until the speed changes. */
   whole() {
     this.chosen = false;
-    this.part = [0, this.until];
+    this.part = this.all();
     this.repaint();
   }
 
@@ -102,10 +117,11 @@ class Timeline {
    * @param {number} length nanoseconds
    */
   setLength(length) {
-    const wanted = within(length, Math.min(SHORTEST, this.until), this.until);
+    const [begin, until] = this.all();
+    const wanted = within(length, Math.min(SHORTEST, until - begin), until - begin);
     const [from, to] = this.part;
     const share = within((this.clock.t - from) / (to - from || 1), 0.1, 0.9);
-    const start = within(this.clock.t - share * wanted, 0, this.until - wanted);
+    const start = within(this.clock.t - share * wanted, begin, until - wanted);
     this.part = [start, start + wanted];
     this.backgrounds.delete(this.detail);
     this.backgrounds.delete(this.overview);
@@ -122,8 +138,9 @@ class Timeline {
     const [from, to] = this.part;
     const t = this.clock.t;
     if (t < from || t > to) {
+      const [begin, until] = this.all();
       const length = to - from;
-      const start = within(t - length * 0.1, 0, this.until - length);
+      const start = within(t - length * 0.1, begin, Math.max(until - length, begin));
       this.part = [start, start + length];
       this.backgrounds.delete(this.detail);
       this.backgrounds.delete(this.overview);
@@ -192,7 +209,7 @@ class Timeline {
    * @param {number} low
    */
   drawDensity(context, from, to, width, low) {
-    const times = this.recording.messageTimes ?? new Float64Array();
+    const times = this.recording.messageTimes;
     const bars = Math.max(Math.floor(width / 2), 1);
     const counts = new Uint32Array(bars);
     let index = Math.max(after(times, from - 1), 0);
@@ -234,7 +251,8 @@ class Timeline {
    * @param {number} height
    */
   drawBracket(context, width, height) {
-    const [left, right] = this.part.map((t) => (t / this.until) * width);
+    const [begin, until] = this.all();
+    const [left, right] = this.part.map((t) => ((t - begin) / (until - begin)) * width);
     if (right - left > width - 1) return;
     context.strokeStyle = styled("--ink");
     context.lineWidth = 1;

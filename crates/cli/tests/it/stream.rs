@@ -187,6 +187,7 @@ fn the_page_of_the_campus_has_all_in_itself() {
         "@import",
         "fetch(",
         "XMLHttpRequest",
+        "EventSource",
     ];
     for way in outside {
         assert!(!page.contains(way), "{way}");

@@ -57,6 +57,7 @@ mod transit;
 mod tunnels;
 mod up_results;
 mod vetting;
+mod view;
 mod wakeups;
 
 use aerostat_testing::command::{Ran, command, lab_file, rest_of, root, run};

@@ -17,9 +17,15 @@ struct Reader {
 
 impl Reader {
     fn new(runtime: &Runtime, name: &str) -> Self {
+        Self::with(runtime, name, &[])
+    }
+
+    /// A reader with further options.
+    fn with(runtime: &Runtime, name: &str, options: &[&str]) -> Self {
         let file = runtime.directory.join(name);
         let out = File::create(&file).unwrap();
-        let child = runtime.command(&FOLLOW).stdout(out).spawn().unwrap();
+        let args = [&FOLLOW[..], options].concat();
+        let child = runtime.command(&args).stdout(out).spawn().unwrap();
         let reader = Self { child, file };
         wait_for("the first line", || !reader.lines().is_empty());
         reader
@@ -78,6 +84,39 @@ fn folded(lines: &[Value]) -> BTreeMap<(String, u64), BTreeMap<String, Value>> {
     all
 }
 
+/// A gathered stream tells messages and the story, both at most as many as it may, and says until when it has told.
+fn told_together(lines: &[Value]) {
+    let count = |kind: &str| lines.iter().filter(|line| line["is"] == kind).count();
+    let counts = ["now", "message", "story"].map(count);
+    let enough = counts
+        .iter()
+        .zip([5, 50, 5])
+        .all(|(count, least)| *count > least);
+    assert!(enough, "{counts:?}");
+    let tellings = lines.split(|line| line["is"] == "now");
+    for telling in tellings {
+        let messages = telling.iter().filter(|line| line["is"] == "message");
+        assert!(messages.count() <= 50);
+    }
+    let times = lines.iter().filter(|line| line["is"] == "now");
+    let times: Vec<u64> = times.map(|line| line["t"].as_u64().unwrap()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    // A network without events is told, too: the longest pause is about the interval.
+    let pauses = times.windows(2).map(|pair| pair[1] - pair[0]);
+    let longest = pauses.max().unwrap();
+    assert!(
+        (90_000_000..2_000_000_000).contains(&longest),
+        "{longest} ns"
+    );
+    let milestones = lines.iter().filter(|line| line["milestone"] == true);
+    assert!(
+        milestones
+            .clone()
+            .any(|line| line["event"] == "fault.link-down")
+    );
+    assert!(milestones.count() > 5);
+}
+
 #[test]
 fn a_stream_has_each_line_once_and_ends_with_the_lab_whatever_other_readers_do() {
     let runtime = Runtime::new("pictures");
@@ -97,6 +136,7 @@ fn a_stream_has_each_line_once_and_ends_with_the_lab_whatever_other_readers_do()
             .any(|line| line["is"] == "shortcut" && line["state"] == "open")
     });
     let mut second = Reader::new(&runtime, "second");
+    let mut gathered = Reader::with(&runtime, "gathered", &["--every", "100ms"]);
     let mut dying = dying.child;
     signal(&dying.id().to_string(), "KILL");
     dying.wait().unwrap();
@@ -118,6 +158,10 @@ fn a_stream_has_each_line_once_and_ends_with_the_lab_whatever_other_readers_do()
     wait_for("samples", || {
         samples(&first.lines()) > 5 && samples(&second.lines()) > 5
     });
+    // What is gathered leads to the same state, with the story and messages, and says until when it is told.
+    wait_for("the gathered state to be the same", || {
+        folded(&gathered.lines()) == folded(&first.lines())
+    });
     signal(&hung.id().to_string(), "STOP");
     let down = std::time::Instant::now();
     runtime.down_with_warnings();
@@ -125,13 +169,16 @@ fn a_stream_has_each_line_once_and_ends_with_the_lab_whatever_other_readers_do()
     // Both readers end with the lab.
     assert_eq!(wait_for_end(&mut first.child), 0);
     assert_eq!(wait_for_end(&mut second.child), 0);
+    assert_eq!(wait_for_end(&mut gathered.child), 0);
     signal(&hung.id().to_string(), "KILL");
     hung.wait().unwrap();
 
     let schema: Value = serde_json::from_str(&runtime.ok(&["events", "--schema"])).unwrap();
     let kinds = kinds(&schema);
     let all = [first.lines(), second.lines()];
-    for lines in &all {
+    let gathered = gathered.lines();
+    told_together(&gathered);
+    for lines in all.iter().chain([&gathered]) {
         assert_eq!(
             (&lines[0]["is"], &lines[0]["time"]),
             (&"head".into(), &"real".into())

@@ -43,6 +43,8 @@ pub enum Line {
     Traffic(Traffic),
     /// Counters and levels.
     Sample(Sample),
+    /// A gathered stream has told everything up to a time.
+    Now(Now),
     /// The last line of a stream that has an end.
     End(End),
 }
@@ -297,6 +299,15 @@ pub struct Counts {
     pub story: u64,
     /// Samples.
     pub sample: u64,
+}
+
+/// The end of a part of a gathered stream: states are those at this time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Now {
+    /// Time, ns.
+    pub t: u64,
+    /// Messages and steps that were left out since the last such line, because there were too many.
+    pub left: Counts,
 }
 
 /// Things that a drawing leaves out.

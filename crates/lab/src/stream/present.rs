@@ -3,11 +3,12 @@
 //! [`Present::changes`] reads the rows that `inspect` shows, but only those that may have changed: the plant knows
 //! which nodes had an input, hosts and switches know which calls, entries and table entries changed.
 
-use super::lines::{CallState, FaultState, Line, MemberState, PVC, ShortcutState};
+use super::lines::{CallState, FaultState, Line, MemberState, Message, PVC, ShortcutState};
 use super::scope::Scope;
 use super::told::Told;
 use super::ways::{Conn, Ways};
 use crate::circuits::Network;
+use crate::ladder;
 use crate::model::{Lab, LinkId, NodeId, NodeKind, Pvc};
 use crate::plant::{Changed, LabNode, Plant};
 use aerostat_node::atm::PortVc;
@@ -190,6 +191,24 @@ impl<'a> Present<'a> {
             of = Some((node, known));
         }
         look.lines
+    }
+
+    /// The line about a message on a link, with the call that carries it.
+    #[must_use]
+    pub fn message(&self, at: Instant, (link, vc): (LinkId, Vc), of: ladder::Message) -> Line {
+        let conn = self.ways.on(link, vc);
+        let call = conn.and_then(|conn| Some(self.calls.get(&conn)?.0));
+        Line::Message(Message {
+            t: at.as_nanos(),
+            link: of.link,
+            from: of.from,
+            to: of.to,
+            vc: of.vc,
+            protocol: of.protocol,
+            text: of.text,
+            dropped: of.dropped,
+            call,
+        })
     }
 
     /// All that has been told, as lines at `t`.

@@ -2,7 +2,7 @@
 
 use super::head::{self, About};
 use super::keep::{Bounds, Keep, line_text};
-use super::lines::{End, Line, Message, More, Story, Traffic};
+use super::lines::{End, Line, More, Story, Traffic};
 use super::present::Present;
 use super::samples::Levels;
 use super::scope::Scope;
@@ -113,31 +113,8 @@ impl<'a> Recorder<'a> {
 
     /// A message on a link.
     pub fn message(&mut self, at: Instant, (link, vc): (LinkId, Vc), message: &ladder::Message) {
-        let t = at.as_nanos();
-        let conn = self.present.ways.on(link, vc);
-        let call = conn.and_then(|conn| Some(self.present.calls.get(&conn)?.0));
-        let ladder::Message {
-            link,
-            from,
-            to,
-            vc,
-            protocol,
-            text,
-            dropped,
-            ..
-        } = message.clone();
-        let message = Line::Message(Message {
-            t,
-            link,
-            from,
-            to,
-            vc,
-            protocol,
-            text,
-            dropped,
-            call,
-        });
-        self.keep.take(t, &message);
+        let message = self.present.message(at, (link, vc), message.clone());
+        self.keep.take(at.as_nanos(), &message);
     }
 
     /// Tells what has changed in this instant, of which everything has happened.

@@ -80,13 +80,7 @@ impl Site<'_> {
             self.world.captures.event(&step.event(names));
         }
         (self.caller)(Notice::Event(&step, names));
-        self.pictures.story(|| aerostat_lab::stream::Story {
-            t: step.at().as_nanos(),
-            node: step.node().to_owned(),
-            event: step.trace().name.to_owned(),
-            text: names.in_text(&step.trace().text),
-            milestone: step.trace().milestone,
-        });
+        self.pictures.story(&step, names);
         self.story.add(step);
     }
 }

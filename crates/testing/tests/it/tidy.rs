@@ -448,7 +448,7 @@ fn nameless(code: &str) -> Vec<String> {
 /// do, because the reader of a call sees no type.
 #[test]
 fn tuples_of_signatures_become_types_with_names() {
-    const NAMELESS: usize = 132;
+    const NAMELESS: usize = 131;
     let text = "fn f(&self, (a, b): (u32, u32), c: impl Fn(u8, u8)) -> Vec<(A<u8, u8>, B, C)>;\n\
                 fn g(p: (u8, u16)) {}\n// fn h(p: (u8, u8)) {}";
     assert_eq!(nameless(text), ["(u32, u32)", "(A<u8, u8>, B, C)"]);
