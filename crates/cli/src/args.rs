@@ -7,6 +7,7 @@ mod follow;
 mod groups;
 mod manage;
 mod measure;
+mod metrics;
 mod oam;
 mod overhead;
 mod reproduce;
@@ -22,6 +23,7 @@ pub(crate) use events::*;
 pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
+pub(crate) use metrics::*;
 pub(crate) use oam::*;
 pub(crate) use overhead::*;
 pub(crate) use reproduce::*;
@@ -144,6 +146,8 @@ pub(crate) enum Command {
     Events(EventsArgs),
     /// Show a running lab in a browser, and change it there
     View(ViewArgs),
+    /// Counters and states of running labs for Prometheus
+    Metrics(MetricsArgs),
     /// Check a lab file without running it
     Validate(ValidateArgs),
     /// Run a command inside a host of a running lab

@@ -19,6 +19,7 @@ mod linux_atm;
 mod ls;
 mod man;
 mod measure;
+mod metrics;
 mod mount;
 mod move_station;
 mod oam;
@@ -79,6 +80,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),
         Command::View(args) => view::run(&args),
+        Command::Metrics(args) => metrics::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Shell(args) => exec::shell(&args),

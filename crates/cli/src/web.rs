@@ -10,6 +10,7 @@
 pub(crate) mod body;
 pub(crate) mod door;
 
+use crate::interrupt::Interrupt;
 use body::Body;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -43,6 +44,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 pub(crate) const STALL: Duration = Duration::from_secs(5);
 /// Time in which a refused client reads why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How often a server looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(100);
 /// Octets that the kernel holds for a reader.
 const SEND_BUFFER: u32 = 128 << 10;
 /// Longest head of a request, octets.
@@ -192,6 +195,13 @@ pub(crate) async fn serve<F>(
                 }
             }
         }
+    }
+}
+
+/// Returns when a signal has come.
+pub(crate) async fn ended(interrupt: &Interrupt) {
+    while !interrupt.has_come() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -43,7 +43,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Serve other programs",
-        &["mount", "completion", "man", "help"],
+        &["mount", "metrics", "completion", "man", "help"],
     ),
 ];
 

@@ -37,8 +37,6 @@ const MOST_PAGES: usize = 8;
 const MOST_CAPTURES: usize = 4;
 /// How long a lab may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often the server looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Headers of every answer. The page is for nobody's frame, cache or log.
 const HEADERS: [(&str, &str); 6] = [
@@ -99,18 +97,11 @@ pub(crate) fn run(args: &ViewArgs) -> Outcome {
         };
         tokio::select! {
             () = web::serve(listener, places, answer) => {}
-            () = ended(&interrupt) => {}
+            () = web::ended(&interrupt) => {}
         }
         tell_counters(&desk.places.counters);
         Ok(Exit::Ok)
     })
-}
-
-/// Returns when a signal has come.
-async fn ended(interrupt: &Interrupt) {
-    while !interrupt.has_come() {
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 fn tell_counters(counters: &Counters) {

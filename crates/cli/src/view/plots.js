@@ -130,6 +130,8 @@ class Plots {
     this.box = box;
     /** @type {Plot[]} */
     this.plots = [];
+    /** Instants of the samples that the plots show. @type {number[]} */
+    this.samples = [];
     /** @type {SVGLineElement[]} */
     this.cursors = [];
     /** Fields for the values at the cursor, with their curves. @type {[HTMLElement, Plot, Curve][]} */
@@ -144,6 +146,7 @@ class Plots {
   /** Reads the record, which may have grown, and builds the plots. */
   read() {
     this.plots = plotsOf(this.recording);
+    this.samples = this.recording.samples.slice();
     /** The part of the record that the plots show: all that there was. @type {[number, number]} */
     this.span = [this.recording.begin, Math.max(this.recording.until, this.recording.begin + 1)];
     part("no-plots").hidden = this.plots.length > 0;
@@ -231,7 +234,7 @@ class Plots {
     const x = (/** @type {number} */ t) =>
       (GUTTER + (Math.max(t - begin, 0) / (until - begin)) * (width - GUTTER)).toFixed(1);
     const y = (/** @type {number} */ value) => ((1 - Math.min(value / top, 1)) * PLOT_HEIGHT + 4.5).toFixed(1);
-    const samples = this.recording.samples;
+    const { samples } = this;
     const each = Math.max(Math.floor(samples.length / (width - GUTTER)), 1);
     let [text, from, open] = ["", begin, false];
     for (let index = 0; index < samples.length; index += each) {
@@ -259,9 +262,9 @@ class Plots {
     if (sampled === this.sampled) return;
     /** @type {number | null | undefined} */
     this.sampled = sampled;
-    const index = sampled === null ? -1 : after(this.recording.samples, sampled) - 1;
+    const index = sampled === null ? -1 : after(this.samples, sampled) - 1;
     for (const [reading, plot, curve] of this.readings) {
-      const value = index >= 0 ? curve.values[index] : null;
+      const value = curve.values[index] ?? null;
       setText(reading, value === null ? "–" : plot.show(value));
     }
     setText(part("plots-sample"), sampled === null ? "no sample yet" : `sample of ${sampleTime(sampled)} s`);

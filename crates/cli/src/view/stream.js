@@ -19,7 +19,7 @@ const STATES = new Set(["call", "vc", "member", "shortcut", "fault"]);
 /** Bounds of the record of a running lab: nanoseconds, and numbers of lines. What is older is forgotten. */
 const WINDOW = { span: 600e9, changes: 8000, messages: 5000, story: 5000, instants: 20000 };
 /** A list is cut when it is longer than its bound by this factor: so it is not cut for each line. */
-const SLACK = 1.2;
+const SLACK = 1.05;
 
 /** Values of a counter or level at samples: only those samples at which it changed. */
 class Series {

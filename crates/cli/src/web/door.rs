@@ -22,9 +22,9 @@ const TOKEN: usize = 16;
 /// The door of a server.
 #[derive(Debug)]
 pub(crate) struct Door {
-    /// Values of `Host` that mean this server.
+    /// Values of `Host` that mean this server; empty for any.
     hosts: Vec<String>,
-    token: String,
+    token: Option<String>,
 }
 
 /// A request that is not let in: its status, and a sentence.
@@ -39,13 +39,29 @@ impl Door {
         let mut chance = [0; TOKEN];
         std::fs::File::open("/dev/urandom")?.read_exact(&mut chance)?;
         let token = chance.iter().map(|octet| format!("{octet:02x}")).collect();
-        let hosts = vec![address.to_string(), format!("localhost:{}", address.port())];
-        Ok(Self { hosts, token })
+        Ok(Self {
+            token: Some(token),
+            ..Self::without_token(address)
+        })
+    }
+
+    /// The door of a server whose answers everybody on this machine may read. Other machines know a server beyond
+    /// loopback by names that it does not know itself.
+    pub(crate) fn without_token(address: SocketAddr) -> Self {
+        let hosts = match address.ip().is_loopback() {
+            true => vec![address.to_string(), format!("localhost:{}", address.port())],
+            false => Vec::new(),
+        };
+        Self { hosts, token: None }
     }
 
     /// The address of the page.
     pub(crate) fn address(&self) -> String {
-        format!("http://{}/{}/", self.hosts[0], self.token)
+        let host = self.hosts.first().map_or("", String::as_str);
+        format!(
+            "http://{host}/{}/",
+            self.token.as_deref().unwrap_or_default()
+        )
     }
 
     /// The part of the path behind the token.
@@ -55,13 +71,19 @@ impl Door {
     pub(crate) fn enter<'a, B>(&self, request: &'a Request<B>) -> Result<&'a str, Refusal> {
         let host = self.host(request)?;
         let path = request.uri().path();
-        let (token, rest) = path[1.min(path.len())..]
-            .split_once('/')
-            .unwrap_or_default();
-        if !same(token.as_bytes(), self.token.as_bytes()) {
-            let text = "This address needs the token that 'aerostat view' has printed with it.\n";
-            return Err((StatusCode::FORBIDDEN, text));
-        }
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let rest = match &self.token {
+            None => path,
+            Some(own) => {
+                let (token, rest) = path.split_once('/').unwrap_or_default();
+                if !same(token.as_bytes(), own.as_bytes()) {
+                    let text =
+                        "This address needs the token that 'aerostat view' has printed with it.\n";
+                    return Err((StatusCode::FORBIDDEN, text));
+                }
+                rest
+            }
+        };
         let headers = request.headers();
         let own = |origin: &str| origin.strip_prefix("http://") == Some(host);
         let foreign = match all(headers, ORIGIN.as_str()).as_slice() {
@@ -93,9 +115,8 @@ impl Door {
             return Err((StatusCode::BAD_REQUEST, "A request has one Host.\n"));
         };
         let known = |name: &str| {
-            self.hosts
-                .iter()
-                .any(|host| host.eq_ignore_ascii_case(name))
+            let mut hosts = self.hosts.iter();
+            self.hosts.is_empty() || hosts.any(|host| host.eq_ignore_ascii_case(name))
         };
         let authority = request.uri().authority();
         if !known(host) || authority.is_some_and(|authority| !known(authority.as_str())) {
@@ -126,7 +147,7 @@ mod tests {
     fn door() -> Door {
         Door {
             hosts: vec!["127.0.0.1:4711".to_owned(), "localhost:4711".to_owned()],
-            token: "secret".to_owned(),
+            token: Some("secret".to_owned()),
         }
     }
 

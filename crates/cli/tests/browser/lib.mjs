@@ -1,4 +1,4 @@
-// What the tests of the recorded page share: pages that the program wrote, changed pages, and the browser.
+// What the tests of the page share: pages that the program wrote, changed pages, and the browser.
 
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
@@ -12,7 +12,7 @@ const { chromium } = require("playwright-core");
 /** The text of axe-core, which finds barriers. */
 export const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 /** The program under test. */
-const AEROSTAT = process.env.AEROSTAT ?? "target/debug/aerostat";
+export const AEROSTAT = process.env.AEROSTAT ?? "target/debug/aerostat";
 /** Exit code of a run that has warnings. */
 const WARNINGS = 3;
 /** Where pages and drawings go. */

@@ -30,6 +30,7 @@ mod live;
 mod local_calls;
 mod locale;
 mod looks;
+mod metrics;
 mod mount;
 mod names;
 mod nhrp;
