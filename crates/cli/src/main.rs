@@ -26,8 +26,6 @@ mod plot;
 mod preload;
 mod progress;
 mod shipped;
-mod signs;
-mod view;
 mod web;
 mod words;
 

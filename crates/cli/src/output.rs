@@ -2,13 +2,10 @@
 
 use crate::exit::Failure;
 use aerostat_lab::printable;
-use aerostat_lab::results::FlatTable;
 use aerostat_live::charset;
-use aerostat_node::inspect::{self, Importance, Row, TableInfo};
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -18,6 +15,8 @@ mod width;
 
 pub(crate) use choice::{DIRECTORY, check, check_directory, write_chosen};
 pub(crate) use csv::{quoted, write_csv_table};
+
+pub(crate) use aerostat_view::Rows;
 
 use csv::Csv;
 use width::Choice;
@@ -58,112 +57,6 @@ impl Form {
     pub(crate) const fn new(format: Format, wide: bool) -> Self {
         let layout = if wide { Layout::Wide } else { Layout::Narrow };
         Self { format, layout }
-    }
-}
-
-/// Rows under named columns, of one node or of a whole lab. A running lab answers `inspect` in the same form: a JSON
-/// list of such objects.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Rows {
-    /// The node; empty if the rows are not about a node.
-    #[serde(default)]
-    pub(crate) node: String,
-    /// The kind of the rows; empty if there is only one kind.
-    #[serde(default)]
-    pub(crate) title: String,
-    /// Its name on the command line and in names of files, such as `mpc.ingress`; if empty, the title has that role.
-    #[serde(skip)]
-    pub(crate) name: String,
-    /// Column names.
-    pub(crate) columns: Vec<String>,
-    /// Places of the columns where there is no room for all; columns without one are [`Importance::Plain`].
-    #[serde(default)]
-    pub(crate) importance: Vec<Importance>,
-    /// One value per column.
-    pub(crate) rows: Vec<Vec<Value>>,
-}
-
-impl Rows {
-    pub(crate) fn new(columns: &[&str]) -> Self {
-        Self {
-            columns: columns.iter().map(|&column| column.to_owned()).collect(),
-            ..Self::default()
-        }
-    }
-    /// The table of these rows, under its name.
-    pub(crate) fn of<R: Row>(rows: impl IntoIterator<Item = R>) -> Self {
-        Self::table(&inspect::Table::of(rows))
-    }
-    /// A table under its name.
-    pub(crate) fn table(table: &inspect::Table) -> Self {
-        let mut rows = Self::flat(&FlatTable::of_lab(table));
-        table.info.name.clone_into(&mut rows.title);
-        rows
-    }
-    /// A table with the columns of CSV, without a title.
-    pub(crate) fn flat(table: &FlatTable<'_>) -> Self {
-        let columns = table.columns();
-        Self {
-            rows: table.rows(&columns).collect(),
-            importance: columns.iter().map(|column| column.importance).collect(),
-            columns: columns.into_iter().map(|column| column.name).collect(),
-            ..Self::default()
-        }
-    }
-    /// The same with the importance of columns that the description of the table has.
-    pub(crate) fn described(mut self, info: &TableInfo) -> Self {
-        let of = |name: &String| info.columns.iter().find(|column| column.name == *name);
-        let columns = self.columns.iter().map(of);
-        self.importance = columns
-            .map(|column| column.map_or_else(Importance::default, |column| column.importance))
-            .collect();
-        self
-    }
-    /// Its name on the command line.
-    pub(crate) fn name(&self) -> &str {
-        match self.name.as_str() {
-            "" => &self.title,
-            name => name,
-        }
-    }
-    pub(crate) fn push(&mut self, row: Vec<Value>) {
-        self.rows.push(row);
-    }
-    /// One object per row; the node and the title come first if there are any.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = Value> + '_ {
-        self.rows.iter().map(|row| {
-            let mut object = Map::new();
-            if !self.node.is_empty() {
-                object.insert("node".into(), self.node.clone().into());
-            }
-            if !self.title.is_empty() {
-                object.insert("table".into(), self.title.clone().into());
-            }
-            object.extend(self.columns.iter().cloned().zip(row.iter().cloned()));
-            Value::Object(object)
-        })
-    }
-    fn in_ascii(&self) -> Self {
-        let ascii = |text: &String| printable::ascii(text).into_owned();
-        let value = |value: &Value| match value {
-            Value::String(text) => Value::String(ascii(text)),
-            other => other.clone(),
-        };
-        let rows = self.rows.iter();
-        Self {
-            node: ascii(&self.node),
-            title: ascii(&self.title),
-            columns: self.columns.iter().map(ascii).collect(),
-            rows: rows.map(|row| row.iter().map(value).collect()).collect(),
-            ..self.clone()
-        }
-    }
-    fn heading(&self) -> String {
-        [self.node.as_str(), self.title.as_str()]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(": ")
     }
 }
 

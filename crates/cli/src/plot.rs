@@ -15,6 +15,7 @@ pub(crate) mod words;
 
 pub(crate) use axis::Scale;
 
+use aerostat_view::escaped;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Display;
@@ -245,12 +246,6 @@ impl Drawing {
 fn titled(svg: &str, title: &str) -> String {
     let (tag, rest) = svg.split_once('>').unwrap_or((svg, ""));
     format!("{tag}>\n<title>{}</title>{rest}", escaped(title))
-}
-
-/// Text inside an element of SVG.
-pub(crate) fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// An area that pixels are drawn into.

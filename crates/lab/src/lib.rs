@@ -47,7 +47,7 @@ pub mod event;
 pub mod fairness;
 mod field;
 mod file;
-#[cfg(unix)]
+#[cfg_attr(not(unix), path = "files/none.rs")]
 pub mod files;
 mod gather;
 pub mod growth;

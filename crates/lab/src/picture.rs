@@ -311,6 +311,14 @@ impl Picture {
         }
     }
 
+    /// Addresses of a machine with their networks: `10.1.0.1 (a), 10.2.0.1 (b)`.
+    #[must_use]
+    pub fn addresses(&self, machine: &Machine) -> Vec<String> {
+        let all = machine.addresses.iter();
+        all.map(|(ip, network)| format!("{ip} ({})", self.networks[*network].name))
+            .collect()
+    }
+
     /// Numbers of the machines that belong to a network, including stations.
     pub fn members(&self, network: usize) -> impl Iterator<Item = usize> + '_ {
         let machines = self.machines.iter().enumerate();

@@ -220,7 +220,7 @@ fn by_title(tables: &[Table]) -> Map<String, Value> {
 /// A number with this many decimals: enough to distinguish runs, few enough to read.
 #[must_use]
 pub fn rounded(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
+    let scale = libm::pow(10.0, decimals.into());
     (value * scale).round() / scale
 }
 

@@ -377,6 +377,10 @@ pub fn octets(text: &str) -> Result<usize, String> {
     if octets.fract() != 0.0 || octets < 0.0 {
         return Err("expected a whole number of octets".into());
     }
+    // In a browser's tab a size has 32 bits. What does not fit would be another number there.
+    if octets > usize::MAX as f64 {
+        return Err(format!("here at most {} octets are possible", usize::MAX));
+    }
     Ok(octets as usize)
 }
 

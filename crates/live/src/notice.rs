@@ -7,6 +7,7 @@ use crate::story::Step;
 use aerostat_lab::event::Names;
 use aerostat_lab::report::RunReport;
 use aerostat_proto::Instant;
+use aerostat_wire::some_of;
 use std::io;
 use std::path::PathBuf;
 
@@ -125,21 +126,5 @@ impl UpError {
 impl From<io::Error> for UpError {
     fn from(error: io::Error) -> Self {
         Self::Io("the lab's loop".into(), error)
-    }
-}
-
-/// A list that fits on a line: `a, b, c and 4 more`.
-#[must_use]
-pub fn some_of(all: &[String]) -> String {
-    const SHOWN: usize = 4;
-    let shown = all
-        .iter()
-        .take(SHOWN)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    match all.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }

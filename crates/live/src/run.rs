@@ -17,7 +17,7 @@ use crate::driver::{Driver, Parts};
 use crate::helper::{Helper, Owned};
 use crate::kernel::{self, KernelNode, Kernels, Place};
 use crate::namespace;
-pub use crate::notice::{Notice, Report, UpError, some_of};
+pub use crate::notice::{Notice, Report, UpError};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::signals::Signals;
 use crate::stations::Stations;
@@ -30,6 +30,7 @@ use aerostat_lab::model::{
 use aerostat_node::host::Cable;
 use aerostat_proto::Duration;
 use aerostat_wire::counted;
+use aerostat_wire::some_of;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;

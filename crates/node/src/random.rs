@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn logarithm_agrees_with_the_platform() {
         for x in [1e-300, 2.3e-10, 0.1, 0.5, 0.999_999, 1.0, 1.5, 2.0, 1e17] {
-            let error = (natural_log(x) - f64::ln(x)).abs();
-            assert!(error <= f64::ln(x).abs() * 1e-14 + 1e-16, "{x}: {error}");
+            let error = (natural_log(x) - libm::log(x)).abs();
+            assert!(error <= libm::log(x).abs() * 1e-14 + 1e-16, "{x}: {error}");
         }
     }
 
@@ -70,7 +70,11 @@ mod tests {
             .map(|_| exponential(&mut rng) * 1000.0)
             .collect();
         let average = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let variance = gaps.iter().map(|g| (g - average).powi(2)).sum::<f64>() / gaps.len() as f64;
+        let variance = gaps
+            .iter()
+            .map(|g| (g - average) * (g - average))
+            .sum::<f64>()
+            / gaps.len() as f64;
         assert!((average - 1000.0).abs() < 30.0, "{average}");
         assert!((variance.sqrt() - 1000.0).abs() < 50.0, "{variance}");
     }

@@ -1,4 +1,4 @@
-//! Counts with their nouns in messages.
+//! Counts with their nouns, and lists, in messages.
 
 use core::fmt;
 
@@ -43,5 +43,21 @@ pub fn counted(count: impl Count, one: &'static str, others: &'static str) -> Co
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.count, self.noun)
+    }
+}
+
+/// A list that fits on a line: `a, b, c and 4 more`.
+#[must_use]
+pub fn some_of(all: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = all
+        .iter()
+        .take(SHOWN)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }

@@ -95,7 +95,7 @@ pub mod vlan;
 pub use addr::{AtmAddress, MacAddr};
 pub use blli::Blli;
 pub use contract::Conformance;
-pub use counted::{Count, Counted, counted};
+pub use counted::{Count, Counted, counted, some_of};
 pub use error::{DecodeError, ErrorKind};
 pub use qos::{AalType, ConnectionQos, Qos, ServiceCategory, TrafficParams};
 pub use read::Reader;

@@ -4,17 +4,12 @@
 //! lab file ---------> Picture --> text.rs     what is plugged in where, for people
 //! stream of a run --/         --> dot.rs      for Graphviz
 //! running lab -----/          --> mermaid.rs  for Markdown
-//!                             --> svg.rs      a drawing (layout.rs places, signs.rs paints)
+//!                             --> aerostat_view::drawing, a drawing
 //! ```
 
 mod dot;
-mod layout;
 mod mermaid;
-mod positions;
-mod svg;
 mod text;
-
-pub(crate) use positions::positions;
 
 use crate::args::{Drawing, GraphArgs, LabArgs, RunningLab};
 use crate::client;
@@ -29,6 +24,7 @@ use aerostat_live::control::Request;
 use aerostat_live::runtime_dir;
 use aerostat_proto::{Duration, Instant};
 use aerostat_sim::run::{LabRun, Watcher};
+use aerostat_view::drawing;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -42,15 +38,13 @@ pub(crate) fn run(args: &GraphArgs) -> Outcome {
         }
         Drawing::Dot => dot::draw(&picture),
         Drawing::Mermaid => mermaid::draw(&picture),
-        Drawing::Svg => svg::draw(&picture.drawn())?,
+        Drawing::Svg => drawing::draw(&picture.drawn()).map_err(|error| {
+            let hint = "-o dot and Graphviz' sfdp draw large networks";
+            Failure::failed(error.to_string()).hint(hint)
+        })?,
     };
     std::io::stdout().lock().write_all(drawing.as_bytes())?;
     Ok(exit)
-}
-
-/// The drawing of a network as an element of an HTML page; `None` if the network is too large for a drawing.
-pub(crate) fn inline(picture: &Picture) -> Option<String> {
-    svg::inline(picture)
 }
 
 /// The picture of a file, or else of the running lab with this name.

@@ -56,7 +56,7 @@ fn report_to(manager: &Notifier, notice: &Notice<'_>) {
     match notice {
         Notice::Started => manager.ready(),
         Notice::Waiting(missing) => {
-            manager.status(&format!("waiting for {}", run::some_of(missing)));
+            manager.status(&format!("waiting for {}", aerostat_wire::some_of(missing)));
         }
         Notice::Ready { .. } => manager.status("all interfaces have joined their networks"),
         Notice::Event(step, names) if step.is_told(Telling::Milestones) => {

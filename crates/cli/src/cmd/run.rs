@@ -2,12 +2,10 @@
 
 pub(crate) mod files;
 pub(crate) mod many;
-pub(crate) mod people;
 mod plots;
 mod recorded;
 mod stream;
 pub(crate) mod sweep;
-pub(crate) mod warnings;
 pub(crate) mod write;
 
 use crate::args::RunArgs;
@@ -25,6 +23,7 @@ use aerostat_live::detach::end_with_parent;
 use aerostat_node::inspect;
 use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
+use aerostat_view::{people, warnings};
 use indicatif::ProgressBar;
 use recorded::Recorded;
 use std::io::{self, IsTerminal as _, Write as _};

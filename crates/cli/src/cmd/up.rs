@@ -1,6 +1,6 @@
 //! `aerostat up`: a lab in real time.
 
-use super::run::{people, warnings, write};
+use super::run::write;
 use crate::args::{ResultArgs, UpArgs};
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
@@ -11,7 +11,8 @@ use aerostat_lab::results::{Document, Time};
 use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
-use aerostat_wire::counted;
+use aerostat_view::{people, warnings};
+use aerostat_wire::{counted, some_of};
 use clap::ValueEnum as _;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -139,7 +140,7 @@ fn handed_on(results: &ResultArgs) -> Vec<OsString> {
 pub(crate) fn tell(notice: &Notice<'_>, telling: Telling, form: Format) {
     match notice {
         Notice::Note(text) => say(format_args!("note: {text}")),
-        Notice::Waiting(missing) => say(format_args!("waiting for {}", run::some_of(missing))),
+        Notice::Waiting(missing) => say(format_args!("waiting for {}", some_of(missing))),
         // Standard output is for the results.
         Notice::Ready { .. } if form != Format::Table => say("ready"),
         Notice::Ready { .. } => {

@@ -3,7 +3,7 @@
 //! ```text
 //! lab  -- control socket -->  feed.rs   the stream of the lab as server-sent events
 //!      <-- requests -------   acts.rs   break, mend, change, capture
-//!                             page      view.rs, the page of `run --view` with another source
+//!                             page      aerostat_view::page, the page of `run --view` with another source
 //! ```
 //!
 //! The lab has no listening socket and no more rights than without a page; this process has those of its user.
@@ -15,13 +15,13 @@ use crate::args::{RunningLab, ViewArgs};
 use crate::client;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::view;
 use crate::web::body::{Body, PIECES};
 use crate::web::door::Door;
 use crate::web::{self, Connection, Counters, Places, plain, with_type};
 use aerostat_lab::picture::Picture;
 use aerostat_live::control::{Answer, Client, Request as Wish};
 use aerostat_live::runtime_dir;
+use aerostat_view::page as pages;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -181,7 +181,7 @@ async fn page(desk: &Arc<Desk>) -> Response<Body> {
                 Err(error) => return plain(StatusCode::BAD_GATEWAY, format!("{error}\n")),
             };
             let lab = desk.lab.clone();
-            let drawn = tokio::task::spawn_blocking(move || view::live(&lab, &picture.drawn()));
+            let drawn = tokio::task::spawn_blocking(move || pages::live(&lab, &picture.drawn()));
             match drawn.await {
                 Ok(page) => html(StatusCode::OK, page),
                 Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
@@ -191,7 +191,7 @@ async fn page(desk: &Arc<Desk>) -> Response<Body> {
         // A page that is loaded while the lab starts again looks for it by itself.
         Err(why) => html(
             StatusCode::SERVICE_UNAVAILABLE,
-            view::absent(&desk.lab, &why),
+            pages::absent(&desk.lab, &why),
         ),
     }
 }

@@ -142,10 +142,12 @@ fn widened<P: Parameters>(
 ) -> P {
     for Parameter { name, value, .. } in widened.with_ranges() {
         let need = needs.iter().find(|(of, _)| *of == name);
+        // A count that is no size has room for everything.
         if let (Some((name, need)), Value::Count(usual)) = (need, value)
             && !limits.gives(section, name)
+            && let Ok(usual) = usize::try_from(usual)
         {
-            let grown = grown(usize::try_from(usual).unwrap_or(usize::MAX), *need);
+            let grown = grown(usual, *need);
             let took = widened.set(name, Value::Count(grown as u64));
             debug_assert!(took, "{section}.{name} has no room for {grown}");
         }

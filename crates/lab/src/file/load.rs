@@ -19,8 +19,8 @@ scalar!(
 );
 scalar!(
     /// Octets of a frame.
-    FrameSize(u64) = "64", |text: &str| match text.parse::<u64>() {
-        Ok(size) if size >= least_frame() as u64 => Ok(size),
+    FrameSize(usize) = "64", |text: &str| match text.parse::<usize>() {
+        Ok(size) if size >= least_frame() => Ok(size),
         _ => Err(format!("a frame has at least {} octets, as a whole number", least_frame())),
     },
     { "type": "integer", "minimum": 64 }
@@ -100,7 +100,7 @@ pub(crate) struct FrameSizes(pub(crate) Vec<At<FrameSize>>);
 
 impl FrameSizes {
     /// Sizes of frames for Ethernet. Source: RFC 2544 §9.1.
-    pub(crate) const DEFAULT: [u64; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+    pub(crate) const DEFAULT: [usize; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 }
 
 impl FromTree for FrameSizes {

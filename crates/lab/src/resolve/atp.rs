@@ -126,7 +126,8 @@ pub(super) fn transfer(
     }
     Some(Transfer {
         octets,
-        message: usize::try_from(message).unwrap_or(usize::MAX),
+        // The length was checked above.
+        message: usize::try_from(message).ok()?,
         params,
         series: file.series.get(),
     })

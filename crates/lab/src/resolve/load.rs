@@ -178,14 +178,14 @@ fn of_share(
     };
     let of = capacity::of(section, flow, lab, d)?;
     let (mut flows, mut told) = (Vec::new(), false);
-    for (index, (size, at)) in (0_u16..).zip(&sizes) {
-        let frame = usize::try_from(*size).unwrap_or(usize::MAX);
+    for (index, (frame, at)) in (0_u16..).zip(&sizes) {
+        let frame = *frame;
         if sizes
             .iter()
             .take(index.into())
-            .any(|(before, _)| before == size)
+            .any(|(before, _)| *before == frame)
         {
-            d.error(*at, format!("the size {size} stands here twice"))
+            d.error(*at, format!("the size {frame} stands here twice"))
                 .hint("each size of a ladder is a flow with the name of the load and the size")
                 .rests_in(section.place, ["frames"]);
             continue;

@@ -8,10 +8,10 @@
 //! Sources: ip-sysctl of the kernel's documentation, ip-route(8).
 
 use crate::namespace::{NetNs, ip, ip_says};
-use crate::run::some_of;
 use aerostat_lab::model::{ByKernel, Tcp};
 use aerostat_node::inspect::Table;
 use aerostat_proto::parameters::{Octets, Value};
+use aerostat_wire::some_of;
 use std::collections::BTreeMap;
 use std::io;
 

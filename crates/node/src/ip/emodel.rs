@@ -13,6 +13,8 @@
 
 use crate::distribution::Distribution;
 use aerostat_proto::Duration;
+// Functions of the platform's library may differ in the last digit from one machine to another.
+use libm::{exp, log2, log10, pow};
 
 /// UDP payload of a packet: 160 samples behind the 12 octets of RTP.
 pub const PAYLOAD: usize = 172;
@@ -63,48 +65,51 @@ impl Quality {
     }
 }
 
+fn square(value: f64) -> f64 {
+    value * value
+}
+
 /// R for a one-way delay in ms and a random loss in per cent.
 #[must_use]
 pub fn rating(delay_ms: f64, loss_percent: f64) -> f64 {
     let (slr, rlr, stmr, ds, telr, wepl) = (8.0_f64, 2.0_f64, 15.0_f64, 3.0_f64, 65.0_f64, 110.0);
     let (lstr, ps, pr, nc, nfor, qdu) = (18.0_f64, 35.0_f64, 35.0_f64, -70.0_f64, -64.0_f64, 1.0);
     let (t, ta, tr) = (delay_ms, delay_ms, 2.0 * delay_ms);
-    let power = |db: f64| 10_f64.powf(db / 10.0);
+    let power = |db: f64| pow(10.0, db / 10.0);
     let olr = slr + rlr;
     // Basic signal-to-noise ratio, G.107 §3.2.
-    let nos = ps - slr - ds - 100.0 + 0.004 * (ps - olr - ds - 14.0).powi(2);
-    let pre = pr + 10.0 * (1.0 + power(10.0 - lstr)).log10();
-    let nor = rlr - 121.0 + pre + 0.008 * (pre - 35.0).powi(2);
-    let no = 10.0 * (power(nc) + power(nos) + power(nor) + power(nfor + rlr)).log10();
+    let nos = ps - slr - ds - 100.0 + 0.004 * square(ps - olr - ds - 14.0);
+    let pre = pr + 10.0 * log10(1.0 + power(10.0 - lstr));
+    let nor = rlr - 121.0 + pre + 0.008 * square(pre - 35.0);
+    let no = 10.0 * log10(power(nc) + power(nos) + power(nor) + power(nfor + rlr));
     let ro = 15.0 - 1.5 * (slr + no);
     // Simultaneous impairments, §3.3: loudness, sidetone, quantization.
     let xolr = olr + 0.2 * (64.0 + no - rlr);
-    let loud = 20.0 * ((1.0 + (xolr / 8.0).powi(8)).powf(1.0 / 8.0) - xolr / 8.0);
-    let stmro = -10.0 * (power(-stmr) + (-t / 4.0).exp() * power(-telr)).log10();
-    let side = 12.0 * (1.0 + ((stmro - 13.0) / 6.0).powi(8)).powf(1.0 / 8.0)
-        - 28.0 * (1.0 + ((stmro + 1.0) / 19.4).powi(35)).powf(1.0 / 35.0)
-        - 13.0 * (1.0 + ((stmro - 3.0) / 33.0).powi(13)).powf(1.0 / 13.0)
+    let loud = 20.0 * (pow(1.0 + pow(xolr / 8.0, 8.0), 1.0 / 8.0) - xolr / 8.0);
+    let stmro = -10.0 * log10(power(-stmr) + exp(-t / 4.0) * power(-telr));
+    let side = 12.0 * pow(1.0 + pow((stmro - 13.0) / 6.0, 8.0), 1.0 / 8.0)
+        - 28.0 * pow(1.0 + pow((stmro + 1.0) / 19.4, 35.0), 1.0 / 35.0)
+        - 13.0 * pow(1.0 + pow((stmro - 3.0) / 33.0, 13.0), 1.0 / 13.0)
         + 29.0;
-    let q = 37.0 - 15.0 * f64::log10(qdu);
+    let q = 37.0 - 15.0 * log10(qdu);
     let g = 1.07 + 0.258 * q + 0.0602 * q * q;
     let y = (ro - 100.0) / 15.0 + 46.0 / 8.4 - g / 9.0;
     let z = 46.0 / 30.0 - g / 40.0;
-    let quantized = 15.0 * (1.0 + 10_f64.powf(y) + 10_f64.powf(z)).log10();
+    let quantized = 15.0 * log10(1.0 + pow(10.0, y) + pow(10.0, z));
     // Delay, §3.4: talker echo, listener echo, too long a delay as such.
     let roe = -1.5 * (no - rlr);
-    let terv =
-        telr - 40.0 * ((1.0 + t / 10.0) / (1.0 + t / 150.0)).log10() + 6.0 * (-0.3 * t * t).exp();
+    let terv = telr - 40.0 * log10((1.0 + t / 10.0) / (1.0 + t / 150.0)) + 6.0 * exp(-0.3 * t * t);
     let re = 80.0 + 2.5 * (terv - 14.0);
     let half = (roe - re) / 2.0;
-    let talker = (half + (half * half + 100.0).sqrt() - 1.0) * (1.0 - (-t).exp());
-    let rle = 10.5 * (wepl + 7.0) * f64::powf(tr + 1.0, -0.25);
+    let talker = (half + (half * half + 100.0).sqrt() - 1.0) * (1.0 - exp(-t));
+    let rle = 10.5 * (wepl + 7.0) * pow(tr + 1.0, -0.25);
     let half = (ro - rle) / 2.0;
     let listener = half + (half * half + 169.0).sqrt();
     let long = if ta <= 100.0 {
         0.0
     } else {
-        let x = (ta / 100.0).log2();
-        let root = |v: f64| (1.0 + v.powi(6)).powf(1.0 / 6.0);
+        let x = log2(ta / 100.0);
+        let root = |v: f64| pow(1.0 + pow(v, 6.0), 1.0 / 6.0);
         25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
     };
     let equipment = IE + (95.0 - IE) * loss_percent / (loss_percent + BPL);

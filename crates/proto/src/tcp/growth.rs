@@ -286,7 +286,7 @@ impl Window {
             cubic.reno = window;
             cubic.steps.acked = 0.0;
             if window < cubic.most {
-                cubic.k = ((cubic.most - window) / C).cbrt();
+                cubic.k = libm::cbrt((cubic.most - window) / C);
             } else {
                 cubic.k = 0.0;
                 cubic.most = window;
@@ -295,7 +295,8 @@ impl Window {
         });
         // Figure 1 and equation 1: the window one round trip from now.
         let time = now.since(epoch).as_secs_f64() + step.smoothed.as_secs_f64();
-        let distance = C * (time - cubic.k).powi(3);
+        let apart = time - cubic.k;
+        let distance = C * (apart * apart * apart);
         if !standard {
             // Whole segments from the window of before: upwards below it, downwards above it.
             let goal = cubic.most.floor() + distance.trunc();

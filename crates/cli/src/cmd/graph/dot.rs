@@ -1,8 +1,7 @@
 //! A network in Graphviz format.
 
-use super::text;
-use crate::signs;
 use aerostat_lab::picture::{Kind, Machine, Picture};
+use aerostat_view::signs;
 use std::fmt::Write as _;
 
 pub(super) fn draw(picture: &Picture) -> String {
@@ -67,7 +66,7 @@ fn node(picture: &Picture, machine: &Machine, out: &mut String) {
         Kind::Station => "ellipse",
     };
     let mut label = quoted(&machine.name);
-    for address in text::addresses(picture, machine) {
+    for address in picture.addresses(machine) {
         let _ = write!(label, "\\n{}", quoted(&address));
     }
     if machine.down {

@@ -1,8 +1,7 @@
 //! A network as a Mermaid flowchart, for Markdown.
 
-use super::text;
-use crate::signs;
 use aerostat_lab::picture::{Kind, Machine, Picture};
+use aerostat_view::signs;
 use std::fmt::Write as _;
 
 pub(super) fn draw(picture: &Picture) -> String {
@@ -50,7 +49,7 @@ fn connections(picture: &Picture, out: &mut String) {
 
 fn node(picture: &Picture, number: usize, machine: &Machine, out: &mut String) {
     let mut lines = vec![escaped(&machine.name)];
-    let addresses = text::addresses(picture, machine);
+    let addresses = picture.addresses(machine);
     lines.extend(addresses.iter().map(|address| escaped(address)));
     if machine.down {
         lines.push("down".to_owned());

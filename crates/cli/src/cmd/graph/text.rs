@@ -1,6 +1,6 @@
 //! A network as text: every switch with the machines at its ports, then networks and connections.
 
-use aerostat_lab::picture::{Cable, Kind, Machine, Picture};
+use aerostat_lab::picture::{Cable, Kind, Picture};
 use std::fmt::Write as _;
 
 pub(super) fn draw(picture: &Picture) -> String {
@@ -19,13 +19,6 @@ pub(super) fn draw(picture: &Picture) -> String {
 
 fn down(down: bool) -> &'static str {
     if down { " (down)" } else { "" }
-}
-
-/// Addresses of a machine with their networks: `10.1.0.1 (a), 10.2.0.1 (b)`.
-pub(super) fn addresses(picture: &Picture, machine: &Machine) -> Vec<String> {
-    let all = machine.addresses.iter();
-    all.map(|(ip, network)| format!("{ip} ({})", picture.networks[*network].name))
-        .collect()
 }
 
 /// The ports of a switch, by number.
@@ -47,7 +40,7 @@ fn ports(picture: &Picture, switch: usize, out: &mut String) {
             machine.name,
             cable.name,
             cable.what,
-            addresses(picture, machine).join(", "),
+            picture.addresses(machine).join(", "),
             down(machine.down),
             if cable.down { " (link is cut)" } else { "" },
         );
@@ -57,7 +50,7 @@ fn ports(picture: &Picture, switch: usize, out: &mut String) {
         }
         for station in &picture.machines {
             if station.behind == Some(peer) {
-                let at = addresses(picture, station).join(", ");
+                let at = picture.addresses(station).join(", ");
                 let _ = writeln!(
                     out,
                     "{:10}station     {:<12} behind {}, {at}",

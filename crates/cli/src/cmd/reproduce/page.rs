@@ -74,11 +74,7 @@ fn page(body: &str, made: &Made) -> String {
 
 /// Text for HTML.
 fn escaped(text: &str) -> String {
-    let text = aerostat_lab::printable::lines(text);
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    aerostat_view::escaped(&aerostat_lab::printable::lines(text))
 }
 
 /// The anchor of an entry or a lab.

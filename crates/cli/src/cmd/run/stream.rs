@@ -1,15 +1,16 @@
 //! The stream of events of a run (`run --events`) and the page that shows it (`run --view`).
 
 use crate::args::RunArgs;
-use crate::cmd::{follow, graph};
+use crate::cmd::follow;
 use crate::exit::{self, Failure};
 use crate::output::Rows;
-use crate::view::Contents;
 use aerostat_lab::files::{self, Named};
 use aerostat_lab::picture::Picture;
 use aerostat_lab::stream::{About, Line, Options, SAMPLE, Stream};
 use aerostat_lab::{Checked, Lab};
 use aerostat_sim::run::Watcher;
+use aerostat_view::drawing;
+use aerostat_view::page::Contents;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -110,7 +111,7 @@ pub(super) fn write(
             }
         ));
     }
-    stream.add_part(&Line::Layout(graph::positions(&picture)));
+    stream.add_part(&Line::Layout(aerostat_view::positions(&picture)));
     for line in follow::lines(lab, &args.follow, watcher)? {
         stream.add_part(&line);
     }
@@ -121,7 +122,7 @@ pub(super) fn write(
     if let Some(path) = &args.view {
         let page = Contents {
             lab: &lab.name,
-            drawing: graph::inline(&picture),
+            drawing: drawing::inline(&picture),
             tables: short,
             stream: &stream,
         }

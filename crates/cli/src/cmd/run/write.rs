@@ -37,8 +37,8 @@ fn wanted(args: &ResultArgs) -> Result<Option<&'static TableInfo>, Failure> {
     Ok(Some(info))
 }
 
-/// Writes the results, or one table of them. `short` are the tables for people ([`super::people::short`]). A reader
-/// that closes the pipe is not an error, and the caller continues with its warnings.
+/// Writes the results, or one table of them. `short` are the tables for people ([`aerostat_view::people::short`]). A
+/// reader that closes the pipe is not an error, and the caller continues with its warnings.
 pub(crate) fn write(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Failure> {
     match put(args, document, short) {
         Err(failure) if failure.exit == Exit::Ok => Ok(()),

@@ -6,7 +6,6 @@
 
 use super::{Gone, Line, connected};
 use crate::cmd::events::MOST_MESSAGES;
-use crate::cmd::graph;
 use aerostat_lab::picture::Picture;
 use aerostat_lab::stream::{self, line_text};
 use aerostat_live::control::{Answer, Client, Gather, Request};
@@ -65,7 +64,7 @@ fn open(lab: &str) -> Result<(Vec<u8>, UnixStream), String> {
     let mut client = connected(lab)?;
     let picture: Picture = serde_json::from_value(asked(&mut client, &Request::Graph)?)
         .map_err(|error| error.to_string())?;
-    let layout = line_text(&stream::Line::Layout(graph::positions(&picture.drawn())));
+    let layout = line_text(&stream::Line::Layout(aerostat_view::positions(&picture.drawn())));
     let hosts = asked(&mut client, &Request::Hosts)?;
     let hosts = hosts["hosts"].as_array().cloned().unwrap_or_default();
     let inside = hosts.iter().filter(|host| host["kind"] == "kernel");

@@ -1,9 +1,9 @@
 use super::super::{Layout, render};
 use super::*;
 use crate::cmd::reproduce::ScoreLine;
-use crate::cmd::run::people::FlowLine;
 use aerostat_lab::results;
 use aerostat_node::inspect::{FlatColumn, Row as _};
+use aerostat_view::people::FlowLine;
 use serde_json::Value;
 
 const ADDRESS: &str = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00";

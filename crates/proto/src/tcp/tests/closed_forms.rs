@@ -276,8 +276,8 @@ fn cubic_has_the_response_function_of_its_standard() {
         standard: true,
     };
     let form = |n: u64, rtt: f64| {
-        let constant = (0.4 * 3.7 / (4.0 * 0.3_f64)).powf(0.25);
-        constant * (rtt * n as f64).powf(0.75) * MSS / rtt
+        let constant = libm::pow(0.4 * 3.7 / (4.0 * 0.3), 0.25);
+        constant * libm::pow(rtt * n as f64, 0.75) * MSS / rtt
     };
     // The first cycle begins just below the window of the formula. The plateau at its end is so flat that another
     // window would come near to it in some hundred cycles only; and above it fast convergence, which the formula does

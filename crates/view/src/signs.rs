@@ -26,7 +26,7 @@ const LINES: [[&str; 2]; 7] = [
     ["#a94f80", "#e3a0c5"],
 ];
 /// Patterns over the colours, as paths in a square of 6 pixels, by name.
-pub(crate) const PATTERNS: [(&str, &str); 5] = [
+pub const PATTERNS: [(&str, &str); 5] = [
     ("plain", ""),
     ("striped", "M-1 5L5 -1M1 7L7 1"),
     ("lined", "M0 1.5H6M0 4.5H6"),
@@ -34,7 +34,7 @@ pub(crate) const PATTERNS: [(&str, &str); 5] = [
     ("barred", "M1.5 0V6M4.5 0V6"),
 ];
 /// Kinds of machines in the order of a legend.
-pub(crate) const KINDS: [Kind; 6] = [
+pub const KINDS: [Kind; 6] = [
     Kind::Switch,
     Kind::LaneServer,
     Kind::Router,
@@ -59,27 +59,32 @@ const SHADES: [(&str, [&str; 2]); 12] = [
 ];
 
 /// Colour of a machine without a network.
-pub(crate) const NEUTRAL: &str = "#E8E8E8";
+pub const NEUTRAL: &str = "#E8E8E8";
 
 /// Colour of the network with this number.
-pub(crate) fn colour(network: usize) -> &'static str {
+#[must_use]
+pub fn colour(network: usize) -> &'static str {
     COLOURS[network % COLOURS.len()]
 }
 /// Colour of lines of the network with this number, on light ground.
-pub(crate) fn line(network: usize) -> &'static str {
+#[must_use]
+pub fn line(network: usize) -> &'static str {
     LINES[network % LINES.len()][0]
 }
 /// Name of the pattern of the network with this number.
-pub(crate) fn pattern(network: usize) -> &'static str {
+#[must_use]
+pub fn pattern(network: usize) -> &'static str {
     PATTERNS[network % PATTERNS.len()].0
 }
 /// A shade on light ground; that of text for an unknown name.
-pub(crate) fn shade(name: &str) -> &'static str {
+#[must_use]
+pub fn shade(name: &str) -> &'static str {
     let found = SHADES.iter().find(|(shade, _)| *shade == name);
     found.map_or("#000", |(_, [light, _])| light)
 }
 /// Glyph of a kind of machine: a path of 12 by 12 pixels.
-pub(crate) const fn glyph(kind: Kind) -> &'static str {
+#[must_use]
+pub const fn glyph(kind: Kind) -> &'static str {
     match kind {
         Kind::Switch => "M1 3.5H11M8.5 1L11 3.5L8.5 6M11 8.5H1M3.5 6L1 8.5L3.5 11",
         Kind::LaneServer => "M1.5 1.5H10.5V4.5H1.5ZM1.5 7.5H10.5V10.5H1.5ZM3.5 3h.01M3.5 9h.01",
@@ -91,13 +96,15 @@ pub(crate) const fn glyph(kind: Kind) -> &'static str {
 }
 
 /// The signs as data for the script of the page.
-pub(crate) fn data() -> String {
+#[must_use]
+pub fn data() -> String {
     let kinds = KINDS.map(|kind| json!([kind.word(), kind.name(), glyph(kind)]));
     json!({ "colours": COLOURS.len(), "kinds": kinds, "patterns": PATTERNS }).to_string()
 }
 
 /// The signs as rules for the style sheet of the page.
-pub(crate) fn rules() -> String {
+#[must_use]
+pub fn rules() -> String {
     let mut rules = String::from(":root {\n");
     // Writing to a String cannot fail.
     for (name, [light, dark]) in SHADES {
@@ -129,7 +136,7 @@ mod tests {
             if value <= 0.04045 {
                 value / 12.92
             } else {
-                ((value + 0.055) / 1.055).powf(2.4)
+                libm::pow((value + 0.055) / 1.055, 2.4)
             }
         };
         0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)

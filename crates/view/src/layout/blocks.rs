@@ -130,7 +130,7 @@ fn rows(order: &[(usize, usize)], blocks: &[Block]) -> Vec<(f64, f64)> {
         let (width, height) = rows.fold((0.0_f64, 0.0), |(width, height), row| {
             (width.max(row.0), height + row.1 + ROOM)
         });
-        ((width / height / FORM).ln().abs(), columns, width)
+        (libm::log(width / height / FORM).abs(), columns, width)
     });
     let best = forms.min_by(|a, b| a.0.total_cmp(&b.0));
     let (_, columns, width) = best.unwrap_or((0.0, 1, 0.0));

@@ -1,9 +1,8 @@
 //! Elements of the drawing: machines, links, labels, the legend.
 
-use super::super::layout::{Area, LABEL_LINE};
-use super::super::text;
 use super::{CHARACTER, MARGIN, MARK, TEXT_LINE, under};
-use crate::plot::escaped;
+use crate::escaped;
+use crate::layout::{Area, LABEL_LINE};
 use crate::signs;
 use aerostat_lab::picture::{Joined, Kind, Machine, Picture};
 use std::fmt::Write as _;
@@ -218,7 +217,7 @@ impl Canvas {
         } else if area.width / 2.0 - machine.name.chars().count() as f64 * 4.2 > 22.0 {
             self.glyph(machine.kind, (left + 7.0, top + 5.0));
         }
-        let addresses = text::addresses(picture, machine);
+        let addresses = picture.addresses(machine);
         let networks = machine.addresses.iter().zip(&machine.joined);
         for (((_, network), joined), address) in networks.zip(addresses) {
             y += TEXT_LINE;

@@ -1,6 +1,6 @@
 //! The tables for people: fewer columns than those for programs, with fewer digits.
 
-use crate::output::Rows;
+use crate::Rows;
 use aerostat_lab::Lab;
 use aerostat_lab::dialogues::Tested;
 use aerostat_lab::model::Flow;
@@ -18,7 +18,7 @@ use serde_json::json;
 
 rows! {
     /// One row for each flow and phase.
-    pub(crate) struct FlowLine: "flows" for (report: &RunReport, lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) {
+    pub struct FlowLine: "flows" for (report: &RunReport, lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) {
         /// Name of the flow.
         flow: String as Lead(1) = flow.name.clone(),
         /// Sending host.
@@ -72,7 +72,7 @@ rows! {
     }
 
     /// One row for each port and buffer that ever held a cell.
-    pub(super) struct BufferLine: "occupancy" {
+    pub(crate) struct BufferLine: "occupancy" {
         /// The switch.
         node: String,
         /// The link behind the port.
@@ -88,7 +88,7 @@ rows! {
     }
 
     /// One row for each tester that cells have reached.
-    pub(super) struct TesterLine: "cells" for (tested: &Tested, seen: &Measured) {
+    pub(crate) struct TesterLine: "cells" for (tested: &Tested, seen: &Measured) {
         /// Node of the tester.
         node: String = tested.at.0.clone(),
         /// The tester.
@@ -111,7 +111,8 @@ rows! {
 }
 
 /// The tables for people; empty ones of those that not every lab has are left out.
-pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<Rows> {
+#[must_use]
+pub fn short(report: &RunReport, lab: &Lab, document: &Document) -> Vec<Rows> {
     let mut tables = vec![Rows::of(flows(report, lab)), shortcuts(document)];
     tables.extend(document.table::<ProgramRow>().map(Rows::table));
     tables.extend(document.table::<AtpRow>().map(Rows::table));
@@ -146,7 +147,7 @@ fn flows<'a>(report: &'a RunReport, lab: &'a Lab) -> impl Iterator<Item = FlowLi
 /// A number for people, with this many decimals, or with more if these would all be zero.
 fn significant(value: f64, decimals: i32) -> f64 {
     let needed = match value > 0.0 {
-        true => 1 - value.log10().floor() as i32,
+        true => 1 - libm::log10(value).floor() as i32,
         false => 0,
     };
     rounded(value, decimals.max(needed.min(9)))

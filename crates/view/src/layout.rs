@@ -20,17 +20,17 @@ const MOST: usize = 600;
 
 /// A rectangle: centre, and whole width and height, in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Area {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) width: f64,
-    pub(super) height: f64,
+pub(crate) struct Area {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
 }
 
 impl Area {
     /// The same area, moved to the nearest place where it does not overlap `others`. If there is no such place nearby,
     /// it stays.
-    pub(super) fn moved_off(self, others: &[Self]) -> Self {
+    pub(crate) fn moved_off(self, others: &[Self]) -> Self {
         let steps =
             |step: i32| (-step..=step).flat_map(move |dx| (-step..=step).map(move |dy| (dx, dy)));
         // Rings of places around it, the nearest first.
@@ -61,7 +61,7 @@ impl Area {
     }
 
     /// True if they overlap or are less than `gap` pixels apart.
-    pub(super) fn meets(&self, other: &Self, gap: f64) -> bool {
+    pub(crate) fn meets(&self, other: &Self, gap: f64) -> bool {
         (self.x - other.x).abs() * 2.0 < self.width + other.width + 2.0 * gap
             && (self.y - other.y).abs() * 2.0 < self.height + other.height + 2.0 * gap
     }
@@ -69,24 +69,24 @@ impl Area {
 
 /// A line between two machines.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// Numbers of the machines.
-    pub(super) ends: [usize; 2],
+    pub(crate) ends: [usize; 2],
     /// Its label, of one or two lines; may be empty.
-    pub(super) label: String,
+    pub(crate) label: String,
 }
 
 /// The result of the layout.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Boxes by the numbers of the machines.
-    pub(super) boxes: Vec<Area>,
+    pub(crate) boxes: Vec<Area>,
     /// Bézier curves as text of an SVG path, by the numbers of the lines.
-    pub(super) paths: Vec<String>,
+    pub(crate) paths: Vec<String>,
     /// The same curves as points, in either direction.
-    pub(super) ways: Vec<Vec<(f64, f64)>>,
+    pub(crate) ways: Vec<Vec<(f64, f64)>>,
     /// Labels of lines, each with the number of its line.
-    pub(super) labels: Vec<(usize, Area)>,
+    pub(crate) labels: Vec<(usize, Area)>,
 }
 
 impl Layout {
@@ -126,17 +126,17 @@ const LABEL_CHARACTER: usize = 6;
 /// Room around a box, half of it on each side.
 const ROOM: Point = Point { x: 40.0, y: 24.0 };
 /// Height of a label's line.
-pub(super) const LABEL_LINE: f64 = 12.0;
+pub(crate) const LABEL_LINE: f64 = 12.0;
 
 /// Size of a label.
-pub(super) fn label_size(text: &str) -> (f64, f64) {
+pub(crate) fn label_size(text: &str) -> (f64, f64) {
     let longest = text.lines().map(|line| line.chars().count()).max();
     let width = longest.unwrap_or(0) * LABEL_CHARACTER;
     (width as f64, text.lines().count() as f64 * LABEL_LINE)
 }
 
 /// Computes the positions of machines of these sizes, and of these lines between them.
-pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> Layout {
+pub(crate) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> Layout {
     if blocks::are_needed(picture) {
         return blocks::place(picture, sizes, lines);
     }

@@ -1,30 +1,27 @@
 //! The page: of a run as a file (`run --view FILE.html`), and of a running lab by a server (`aerostat view`).
 //!
-//! One text has all: skeleton, style sheet and script from the folder `view`, and what a reader without scripts sees.
+//! One text has all: skeleton, style sheet and script from the folder `page`, and what a reader without scripts sees.
 //! The script reads the stream of events, and nothing else: in a file the stream is a part of the text, and no request
 //! goes anywhere; the page of a running lab gets it from its server.
 //!
 //! **Names are text.** A lab file may come from any author. What is written here is escaped for HTML, and the stream
 //! for a `<script>`: no character of it can end the element.
 
-use crate::cmd::graph;
-use crate::output::Rows;
-use crate::plot::escaped;
-use crate::signs;
+use crate::{Rows, escaped, signs};
 use aerostat_lab::picture::Picture;
 use aerostat_lab::printable;
 use aerostat_lab::stream::Stream;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-const SKELETON: &str = include_str!("view/page.html");
-const STYLE: &str = include_str!("view/page.css");
-const BOOT: &str = include_str!("view/boot.js");
+const SKELETON: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const BOOT: &str = include_str!("page/boot.js");
 
 /// The files of the script, in the order in which they are joined.
 macro_rules! scripts {
     ($($name:literal)+) => {
-        &[$(($name, include_str!(concat!("view/", $name)))),+]
+        &[$(($name, include_str!(concat!("page/", $name)))),+]
     };
 }
 const SCRIPTS: &[(&str, &str)] = scripts! {
@@ -65,20 +62,22 @@ const MOST_MESSAGES: usize = 200;
 type Filled<'a> = (&'a str, &'a str);
 
 /// Contents of a page.
-pub(crate) struct Contents<'a> {
+#[derive(Debug)]
+pub struct Contents<'a> {
     /// Name of the lab.
-    pub(crate) lab: &'a str,
+    pub lab: &'a str,
     /// The drawing of the network as an element of HTML; `None` if the network is too large for one.
-    pub(crate) drawing: Option<String>,
+    pub drawing: Option<String>,
     /// The results for people.
-    pub(crate) tables: &'a [Rows],
+    pub tables: &'a [Rows],
     /// The events.
-    pub(crate) stream: &'a Stream,
+    pub stream: &'a Stream,
 }
 
 impl Contents<'_> {
     /// The page.
-    pub(crate) fn page(&self) -> String {
+    #[must_use]
+    pub fn page(&self) -> String {
         let (story, ladder) = self.told();
         let texts = [
             ("<!--TITLE-->", &*html(self.lab)),
@@ -136,13 +135,14 @@ impl Contents<'_> {
 }
 
 /// The page of a running lab, whose script gets the stream from the server of the page.
-pub(crate) fn live(lab: &str, picture: &Picture) -> String {
+#[must_use]
+pub fn live(lab: &str, picture: &Picture) -> String {
     let note = "<p>It comes with scripts alone.</p>";
     let live = json!({ "is": "live", "lab": lab }).to_string();
     let texts = [
         ("<!--TITLE-->", &*html(lab)),
         ("/*CONNECT*/", "; connect-src 'self'"),
-        ("<!--DRAWING-->", &drawing(graph::inline(picture))),
+        ("<!--DRAWING-->", &drawing(crate::drawing::inline(picture))),
         ("<!--STORY-->", note),
         ("<!--TABLES-->", "<p>'aerostat down' shows the results.</p>"),
         ("<!--LADDER-->", note),
@@ -152,7 +152,8 @@ pub(crate) fn live(lab: &str, picture: &Picture) -> String {
 }
 
 /// The page of a lab that is not there at the moment: it loads itself again.
-pub(crate) fn absent(lab: &str, why: &str) -> String {
+#[must_use]
+pub fn absent(lab: &str, why: &str) -> String {
     let (lab, why) = (html(lab), html(why));
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"1\">\
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn every_script_of_the_folder_is_in_the_page_once_and_ends_no_element() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/view");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/page");
         let files = std::fs::read_dir(folder).expect("the folder");
         let names = files.map(|file| {
             file.expect("a file")

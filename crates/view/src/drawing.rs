@@ -3,15 +3,14 @@
 mod canvas;
 mod ways;
 
-use super::layout::{self, Area, Layout, Line};
-use super::text;
-use crate::exit::Failure;
+use crate::layout::{self, Area, Layout, Line};
 use crate::signs;
 use aerostat_lab::picture::{Cable, Kind, MOST_SHOWN, Machine, Picture, Shortcut, Thread};
 use aerostat_wire::cell::CELL_BITS;
 use aerostat_wire::counted;
 use canvas::Canvas;
 use std::collections::BTreeSet;
+use std::fmt;
 use ways::Ways;
 
 /// Height of a line of text in a box.
@@ -26,15 +25,28 @@ const MARK: f64 = 14.0;
 /// Limit of links in a drawing. Each link looks for a place for its label.
 const MOST_LINKS: usize = 2 * MOST_SHOWN;
 
+/// A network with more links than a drawing has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyLinks(pub usize);
+
+impl fmt::Display for TooManyLinks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a drawing has at most {MOST_LINKS} links, and these are {}",
+            self.0
+        )
+    }
+}
+impl std::error::Error for TooManyLinks {}
+
 /// The drawing of a network, or of its drawn part, as SVG.
 ///
 /// # Errors
 /// If there are too many links for a drawing.
-pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
-    let cables = picture.cables.len();
-    if cables > MOST_LINKS {
-        let text = format!("a drawing has at most {MOST_LINKS} links, and these are {cables}");
-        return Err(Failure::failed(text).hint("-o dot and Graphviz' sfdp draw large networks"));
+pub fn draw(picture: &Picture) -> Result<String, TooManyLinks> {
+    if picture.cables.len() > MOST_LINKS {
+        return Err(TooManyLinks(picture.cables.len()));
     }
     let (lines, kinds) = lines(picture);
     let layout = layout_of(picture, &lines);
@@ -66,7 +78,8 @@ pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
 }
 
 /// The drawing as an element of an HTML page: its style concerns nothing else there. `None` if it would be too large.
-pub(super) fn inline(picture: &Picture) -> Option<String> {
+#[must_use]
+pub fn inline(picture: &Picture) -> Option<String> {
     let drawing = draw(picture).ok()?;
     let style = canvas::style();
     let rules = style.lines().map(|rule| format!(".graph {rule}\n"));
@@ -76,7 +89,7 @@ pub(super) fn inline(picture: &Picture) -> Option<String> {
 }
 
 /// The layout of a network that is not too large, and its lines.
-pub(super) fn place(picture: &Picture) -> (Layout, Vec<Line>) {
+pub(crate) fn place(picture: &Picture) -> (Layout, Vec<Line>) {
     let (lines, _) = lines(picture);
     (layout_of(picture, &lines), lines)
 }
@@ -121,8 +134,8 @@ fn under(machine: &Machine) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-pub(super) fn size(picture: &Picture, machine: &Machine) -> (f64, f64) {
-    let addresses = text::addresses(picture, machine);
+fn size(picture: &Picture, machine: &Machine) -> (f64, f64) {
+    let addresses = picture.addresses(machine);
     let longest = addresses.iter().map(|text| text.chars().count()).max();
     let width = longest.map_or(0.0, |longest| longest as f64 * CHARACTER + MARK);
     let name = machine.name.chars().count() as f64 * (CHARACTER + 1.0);

@@ -1,7 +1,7 @@
 //! Positions of a drawing for the stream of events: those of the drawing of `graph`.
 
-use super::layout::Area;
-use super::svg;
+use crate::drawing;
+use crate::layout::Area;
 use aerostat_lab::picture::Picture;
 use aerostat_lab::stream::Layout;
 
@@ -9,8 +9,9 @@ use aerostat_lab::stream::Layout;
 const MARGIN: f64 = 8.0;
 
 /// The positions of the machines of a drawing, and of the links between them.
-pub(crate) fn positions(picture: &Picture) -> Layout {
-    let (found, lines) = svg::place(picture);
+#[must_use]
+pub fn positions(picture: &Picture) -> Layout {
+    let (found, lines) = drawing::place(picture);
     let mut made = Layout::default();
     for (machine, area) in picture.machines.iter().zip(&found.boxes) {
         add(&mut made, &machine.name, area);

@@ -5,12 +5,12 @@ use aerostat_lab::event::Names;
 use aerostat_lab::model::NodeKind;
 use aerostat_lab::report::{RunReport, Trouble};
 use aerostat_lab::results::{Time, rows as rows_of};
-use aerostat_live::run::some_of;
 use aerostat_node::host::Waits;
 use aerostat_node::inspect::StateKind;
 use aerostat_node::inspect::mpoa::QosRow;
 use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::some_of;
 use std::net::Ipv4Addr;
 
 /// A line for each node that has not joined, with the reason of its last attempt, or one line for many nodes. NHRP
@@ -83,7 +83,8 @@ fn not_joined(report: &RunReport, lab: &Lab) -> Vec<String> {
 }
 
 /// Reasons for warnings: flows and programs that failed, hosts that never joined, and bounds that were met.
-pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String> {
+#[must_use]
+pub fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String> {
     let joined = not_joined(report, lab);
     let limits = first_of(report.limits.clone(), "bounds refused something");
     let due = |flow: &&FlowReport| !report.not_due.contains(&flow.flow.0);

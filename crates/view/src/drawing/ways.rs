@@ -1,6 +1,6 @@
 //! Connections over links: threads beside the ways of the links that they take, as in the recorded page.
 
-use super::super::layout::{self, Area, Layout};
+use crate::layout::{self, Area, Layout};
 use aerostat_lab::picture::{Picture, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ impl<'a> Ways<'a> {
             let mut way = smoothed(way);
             let start = layout.boxes[cable.ends[0]];
             let away = |point: Option<&(f64, f64)>| {
-                point.map_or(0.0, |(x, y)| (x - start.x).hypot(y - start.y))
+                point.map_or(0.0, |(x, y)| libm::hypot(x - start.x, y - start.y))
             };
             if away(way.first()) > away(way.last()) {
                 way.reverse();
@@ -209,7 +209,7 @@ fn smoothed(points: &[(f64, f64)]) -> Way {
         let back = before.is_some_and(|before| {
             step.0 * (last.0 - before.0) + step.1 * (last.1 - before.1) < 0.0
         });
-        if !back && step.0.hypot(step.1) > 0.5 {
+        if !back && libm::hypot(step.0, step.1) > 0.5 {
             kept.push(*point);
         }
     }
@@ -220,7 +220,7 @@ fn smoothed(points: &[(f64, f64)]) -> Way {
 fn dotted(points: &[(f64, f64)]) -> Way {
     let parts = points.windows(2).flat_map(|pair| {
         let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
-        let steps = (dx.hypot(dy) / 8.0).ceil().max(1.0);
+        let steps = (libm::hypot(dx, dy) / 8.0).ceil().max(1.0);
         let shares = (0..steps as u32).map(move |step| f64::from(step) / steps);
         shares.map(move |share| (pair[0].0 + dx * share, pair[0].1 + dy * share))
     });
@@ -233,7 +233,7 @@ fn beside(points: &[(f64, f64)], by: f64) -> Way {
         let before = points[number.saturating_sub(1)];
         let behind = points[(number + 1).min(points.len() - 1)];
         let (dx, dy) = (behind.0 - before.0, behind.1 - before.1);
-        let length = dx.hypot(dy).max(1e-9);
+        let length = libm::hypot(dx, dy).max(1e-9);
         (x - dy / length * by, y + dx / length * by)
     });
     moved.collect()
@@ -241,7 +241,7 @@ fn beside(points: &[(f64, f64)], by: f64) -> Way {
 
 /// The point at a part of the length of a way, and the direction there in radians.
 pub(super) fn along(points: &[(f64, f64)], part: f64) -> (f64, f64, f64) {
-    let length = |pair: &[(f64, f64)]| (pair[1].0 - pair[0].0).hypot(pair[1].1 - pair[0].1);
+    let length = |pair: &[(f64, f64)]| libm::hypot(pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
     let mut rest = part * points.windows(2).map(length).sum::<f64>();
     for pair in points.windows(2) {
         let here = length(pair);
@@ -249,7 +249,11 @@ pub(super) fn along(points: &[(f64, f64)], part: f64) -> (f64, f64, f64) {
             let (from, to) = (pair[0], pair[1]);
             let share = rest / here;
             let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-            return (from.0 + dx * share, from.1 + dy * share, dy.atan2(dx));
+            return (
+                from.0 + dx * share,
+                from.1 + dy * share,
+                libm::atan2(dy, dx),
+            );
         }
         rest -= here;
     }
