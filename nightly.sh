@@ -9,11 +9,12 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, peers, first. Without options each fuzz target runs 300 s
-(machine_tcp 10 million inputs, at most 40 times as long), then 100000 mutants, 10000 schedules, tests with 20 seeds, an
-hour in which busy loops take all cores and no healthy daemon may be replaced, 40 random labs beside Linux kernels
-(root), the virtual machines of interop/ with every version of the UNI, and the README's first command in a clone
-without a build: a night. --short takes about fifteen minutes: 10 s, 2000, 100, 2, one minute, 2 labs.
+Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, peers, first. Without options each fuzz target runs
+300 s (machine_tcp 10 million inputs, at most 40 times as long), then 100000 mutants, 10000 schedules, tests with 20
+seeds, an hour in which busy loops take all cores and no healthy daemon may be replaced, 40 random labs beside Linux
+kernels (root), all labs in a browser's tab (chromium), the virtual machines of interop/ with every version of the UNI,
+and the README's first command in a clone without a build: a night. --short takes about fifteen minutes: 10 s, 2000,
+100, 2, one minute, 2 labs.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
 --corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
 (in DIR/failed).
@@ -21,7 +22,7 @@ TEXT
 }
 
 fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600 worlds=40
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,peers,first
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,tabs,peers,first
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. Empty: no target is known to fail.
 known_target="" known_words="${NIGHTLY_KNOWN_WORDS:-}"
 
@@ -41,7 +42,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,peers,* | *,first,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,tabs,* | *,peers,* | *,first,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -148,6 +149,13 @@ fi
 # Throughput of TCP in virtual time beside that between Linux kernels, in random labs.
 worlds() { cargo build -q --release && bench/worlds --worlds "$worlds" --keep "$corpus/worlds"; }
 wanted worlds && attempt worlds worlds
+# All labs in a browser's tab beside the program, with a module that checks for overflow: a size has 32 bits there.
+tabs() {
+    cargo build -q --release && CARGO_PROFILE_WEB_OVERFLOW_CHECKS=true crates/web/build --out target/web/checked.js &&
+        AEROSTAT_SITE_LABS=all AEROSTAT_BROWSER_SECONDS=7200 AEROSTAT_MODULE=target/web/checked.js \
+            crates/cli/tests/browser/run --aerostat target/release/aerostat "to the octet"
+}
+wanted tabs && attempt tabs tabs
 # Every version of the UNI; ./check --rest runs one.
 peers() { cargo build -q --release && interop/run --aerostat target/release/aerostat --again 1; }
 wanted peers && attempt peers peers

@@ -144,7 +144,7 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// The events of a running lab as JSON lines
     Events(EventsArgs),
-    /// Show a running lab in a browser, and change it there
+    /// Show a running lab in a browser, or write a site in which labs run
     View(ViewArgs),
     /// Counters and states of running labs for Prometheus
     Metrics(MetricsArgs),

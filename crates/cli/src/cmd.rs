@@ -30,6 +30,7 @@ mod qos;
 pub(crate) mod reproduce;
 mod rfc2544;
 pub(crate) mod run;
+mod site;
 mod store;
 mod trace;
 mod up;

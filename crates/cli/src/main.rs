@@ -26,6 +26,7 @@ mod plot;
 mod preload;
 mod progress;
 mod shipped;
+mod site;
 mod web;
 mod words;
 

@@ -36,6 +36,13 @@ pub(crate) fn labs() -> impl Iterator<Item = File> {
     all.copied()
 }
 
+/// The same, with a lab of a paper that stands alone, too, once.
+pub(crate) fn alone() -> impl Iterator<Item = File> {
+    labs().filter(|(name, text)| {
+        !labs().any(|(other, same)| same == *text && other.len() < name.len())
+    })
+}
+
 /// The text of the lab with this name.
 pub(crate) fn lab(name: &str) -> Option<&'static str> {
     labs().find(|lab| lab.0 == name).map(|lab| lab.1)

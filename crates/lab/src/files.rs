@@ -37,7 +37,7 @@ pub enum Named {
 ///
 /// # Errors
 /// A sentence: the file cannot be read, or is too large.
-pub(crate) fn text(path: &Path, most: u64, kind: &str) -> Result<String, String> {
+pub fn text(path: &Path, most: u64, kind: &str) -> Result<String, String> {
     let said = |error: io::Error| error.to_string();
     // To open a FIFO would wait for a writer.
     if !fs::metadata(path).map_err(said)?.is_file() {

@@ -90,7 +90,7 @@ use sha2::Digest as _;
 use std::path::Path;
 
 /// Largest lab file, octets. Endless input, such as `/dev/zero`, is not read for ever.
-const MAX_FILE: u64 = 4 << 20;
+pub const MAX_FILE: u64 = 4 << 20;
 
 /// A valid lab, and the warnings about it.
 #[derive(Clone, Debug)]
@@ -105,6 +105,8 @@ pub struct Checked {
     obstacles: Vec<resolve::Obstacle>,
     /// Where it names a group of the system.
     group: Option<diag::Span>,
+    /// Where it asks for a recording of links.
+    capture: Option<diag::Span>,
     /// Digest of the input: see [`digest`].
     pub digest: String,
     /// Text of the file, without overrides.
@@ -121,6 +123,23 @@ impl Checked {
                 .hint("'aerostat up' runs it as it is");
         }
         self
+    }
+
+    /// The same lab for a place where no file can be written, as a browser's tab. Files that a lab reads are looked for
+    /// when it is checked.
+    ///
+    /// # Errors
+    /// The place where it asks for a recording, with the warnings about the lab.
+    pub fn without_files(mut self) -> Result<Self, Diagnostics> {
+        match self.capture {
+            None => Ok(self),
+            Some(at) => {
+                let text = "a recording is a file, and there are no files here";
+                let hint = "leave out 'capture:', or set it to an empty list: capture=[]";
+                self.warnings.error(at, text).hint(hint);
+                Err(self.warnings)
+            }
+        }
     }
 
     /// The same lab, with a warning if the machine does not have the group that `sockets:` names: the lab would not
@@ -249,6 +268,7 @@ pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Checked, 
             virtual_time: found.virtual_time,
             obstacles: found.obstacles,
             group: found.group,
+            capture: found.capture,
             digest: digest(text, overrides),
             text: text.to_owned(),
         }),
@@ -262,6 +282,7 @@ struct Found {
     virtual_time: Vec<(diag::Span, String)>,
     obstacles: Vec<resolve::Obstacle>,
     group: Option<diag::Span>,
+    capture: Option<diag::Span>,
 }
 
 /// Reads and checks a lab; looks for further mistakes behind those that it finds first.
@@ -300,6 +321,7 @@ fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<
             .sockets
             .as_ref()
             .and_then(|sockets| Some(sockets.group.as_ref()?.at)),
+        capture: file.capture.iter().flatten().map(|link| link.at).next(),
     }))
 }
 

@@ -367,31 +367,44 @@ impl<'a> LabRun<'a> {
         self.run_while(Self::end);
     }
 
+    /// One step of [`Self::run_to_end`], of at most a tenth of a virtual second, for a caller with other work between
+    /// two steps. False if the run is over.
+    pub fn step_to_end(&mut self) -> bool {
+        let end = self.end();
+        self.step_towards(end)
+    }
+
     fn run_while(&mut self, until: impl Fn(&Self) -> Instant) {
+        while self.step_towards(until(self)) {}
+    }
+
+    /// One step towards `until`. False if no step is left, or the run has been ended.
+    fn step_towards(&mut self, until: Instant) -> bool {
         const STEP: Duration = Duration::from_millis(100);
-        while !self.seen.stop && !self.world.exhausted() {
-            let until = until(self);
-            let now = self.world.now();
-            let fault = self.faults.next_at();
-            if let Some(at) = fault.filter(|at| *at <= (now + STEP).min(until)) {
-                self.step(at);
-                let now = self.world.now();
-                let due = (!self.seen.stop).then(|| self.faults.pop_due(now));
-                due.flatten().into_iter().for_each(|what| self.happen(what));
-            } else if now < until {
-                self.step((now + STEP).min(until));
-            } else {
-                return;
-            }
-            if !self.seen.captures.is_empty() {
-                let octets = self.seen.captures.iter().map(Capture::octets).sum();
-                self.seen.watcher.recorded(octets);
-            }
-            self.sweep();
-            self.settle_followed();
-            self.seen.watcher.progress(self.world.now(), until);
-            self.seen.stop |= self.seen.watcher.interrupted();
+        if self.seen.stop || self.world.exhausted() {
+            return false;
         }
+        let now = self.world.now();
+        let fault = self.faults.next_at();
+        if let Some(at) = fault.filter(|at| *at <= (now + STEP).min(until)) {
+            self.step(at);
+            let now = self.world.now();
+            let due = (!self.seen.stop).then(|| self.faults.pop_due(now));
+            due.flatten().into_iter().for_each(|what| self.happen(what));
+        } else if now < until {
+            self.step((now + STEP).min(until));
+        } else {
+            return false;
+        }
+        if !self.seen.captures.is_empty() {
+            let octets = self.seen.captures.iter().map(Capture::octets).sum();
+            self.seen.watcher.recorded(octets);
+        }
+        self.sweep();
+        self.settle_followed();
+        self.seen.watcher.progress(self.world.now(), until);
+        self.seen.stop |= self.seen.watcher.interrupted();
+        true
     }
 
     /// Keeps the memory of the accounts down to the packets under way.

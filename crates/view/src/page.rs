@@ -59,7 +59,7 @@ const MOST_STEPS: usize = 1000;
 const MOST_MESSAGES: usize = 200;
 
 /// A marker of the skeleton and the text in its place.
-type Filled<'a> = (&'a str, &'a str);
+pub type Filled<'a> = (&'a str, &'a str);
 
 /// Contents of a page.
 #[derive(Debug)]
@@ -270,8 +270,9 @@ fn embedded<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     text
 }
 
-/// The skeleton with texts in the places of its markers. Markers in the texts mean nothing.
-fn fill(skeleton: &str, texts: &[Filled<'_>]) -> String {
+/// A skeleton with texts in the places of its markers. Markers in the texts mean nothing.
+#[must_use]
+pub fn fill(skeleton: &str, texts: &[Filled<'_>]) -> String {
     let mut filled = String::new();
     let mut rest = skeleton;
     loop {

@@ -29,11 +29,7 @@ pub(crate) fn run(args: &LabsArgs) -> Outcome {
 /// Names and descriptions, in whole or only the beginning of each.
 fn list(whole: bool) -> Rows {
     let mut rows = Rows::new(&["name", "description"]);
-    for (name, text) in shipped::labs() {
-        // A lab of a paper that stands alone, too, is listed once.
-        if shipped::labs().any(|(other, same)| same == text && other.len() < name.len()) {
-            continue;
-        }
+    for (name, text) in shipped::alone() {
         let checked = aerostat_lab::parse(name, text, &[]).ok();
         let description = checked.and_then(|checked| checked.lab.description);
         let shown = description.map(|text| match whole {

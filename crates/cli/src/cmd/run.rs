@@ -59,19 +59,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 }
 
 pub(super) fn refuse_outside(lab: &Lab) -> Result<(), Failure> {
-    let text = if let Some((_, node, _)) = lab.outside().next() {
-        format!(
-            "{} is outside the lab, where time cannot be virtual",
-            node.name
-        )
-    } else if let Some(elan) = lab.elans.iter().find(|elan| elan.foreign.is_some()) {
-        // Without a link out of the lab they are at the sockets of a host.
-        let name = &elan.name;
-        format!("the LANE servers of {name} are programs of the machine, whose time is not virtual")
-    } else {
-        return Ok(());
-    };
-    Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"))
+    let refused = |text| Failure::usage(text).hint("'aerostat up' runs this lab in real time");
+    lab.outside_of_time()
+        .map_or(Ok(()), |text| Err(refused(text)))
 }
 
 /// The options as changes of the file, so that they are checked and reported like all others; `more` and `seed` are

@@ -59,6 +59,13 @@ struct Desk {
 
 /// Serves the page until a signal comes.
 pub(crate) fn run(args: &ViewArgs) -> Outcome {
+    if let Some(directory) = &args.site {
+        return super::site::run(directory, args);
+    }
+    if let [_, second, ..] = &args.names[..] {
+        let text = format!("'{second}': a page shows one running lab");
+        return Err(Failure::usage(text).hint("--site DIR takes several lab files"));
+    }
     if !args.listen.ip().is_loopback() {
         let text = format!(
             "--listen {}: the page is for this machine alone",
@@ -69,7 +76,7 @@ pub(crate) fn run(args: &ViewArgs) -> Outcome {
         ));
     }
     let which = RunningLab {
-        lab: args.name.clone().or_else(|| args.lab.clone()),
+        lab: args.names.first().cloned().or_else(|| args.lab.clone()),
     };
     let lab = client::choose(&which)?.name;
     let interrupt = Interrupt::catch()?;

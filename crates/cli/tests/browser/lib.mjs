@@ -14,7 +14,7 @@ export const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8
 /** The program under test. */
 export const AEROSTAT = process.env.AEROSTAT ?? "target/debug/aerostat";
 /** Exit code of a run that has warnings. */
-const WARNINGS = 3;
+export const WARNINGS = 3;
 /** Where pages and drawings go. */
 export const OUT = path.resolve(tools, "pages");
 fs.mkdirSync(OUT, { recursive: true });

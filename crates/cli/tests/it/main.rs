@@ -18,6 +18,7 @@ mod schema;
 mod several;
 mod shaping;
 mod shipped;
+mod site;
 mod stream;
 mod sweep;
 mod wireshark;

@@ -20,7 +20,7 @@ pub enum Named {
 ///
 /// # Errors
 /// Always.
-pub(crate) fn text(_: &Path, _: u64, _: &str) -> Result<String, String> {
+pub fn text(_: &Path, _: u64, _: &str) -> Result<String, String> {
     Err(NONE.to_owned())
 }
 

@@ -146,6 +146,23 @@ impl Lab {
         })
     }
 
+    /// Reason why the lab cannot run in virtual time: a part of it is outside. `None` if it can.
+    #[must_use]
+    pub fn outside_of_time(&self) -> Option<String> {
+        if let Some((_, node, _)) = self.outside().next() {
+            let name = &node.name;
+            return Some(format!(
+                "{name} is outside the lab, where time cannot be virtual"
+            ));
+        }
+        // Without a link out of the lab they are at the sockets of a host.
+        let elan = self.elans.iter().find(|elan| elan.foreign.is_some())?;
+        let name = &elan.name;
+        Some(format!(
+            "the LANE servers of {name} are programs of the machine, whose time is not virtual"
+        ))
+    }
+
     /// True if this subnet may have stations outside the lab that the lab does not know: routers, for example.
     #[must_use]
     pub fn is_open(&self, elan: &Elan) -> bool {

@@ -64,7 +64,9 @@ fn open(lab: &str) -> Result<(Vec<u8>, UnixStream), String> {
     let mut client = connected(lab)?;
     let picture: Picture = serde_json::from_value(asked(&mut client, &Request::Graph)?)
         .map_err(|error| error.to_string())?;
-    let layout = line_text(&stream::Line::Layout(aerostat_view::positions(&picture.drawn())));
+    let layout = line_text(&stream::Line::Layout(aerostat_view::positions(
+        &picture.drawn(),
+    )));
     let hosts = asked(&mut client, &Request::Hosts)?;
     let hosts = hosts["hosts"].as_array().cloned().unwrap_or_default();
     let inside = hosts.iter().filter(|host| host["kind"] == "kernel");
