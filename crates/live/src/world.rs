@@ -5,9 +5,10 @@
 //! [`World::poll_output`] (frames for the kernel, events) and sleeps until [`World::poll_timeout`].
 //!
 //! **Path of a cell.** The cells of one turn of a queue leave a port as one run, at the time that the port's rate
-//! gives. The run is handed to the far end when its *first* cell leaves, plus the delay of the cable; an idle cable
-//! adds no other delay. The next run leaves when the last cell of this one has left, so rates, shaping and policing are
-//! correct.
+//! gives. The run is handed to the far end when its *first* cell begins, plus the delay of the cable; an idle cable
+//! adds no other delay. On lines below 40 000 cells per second, on which a turn has one cell alone, the run is handed
+//! over when its cell ends, as in virtual time: there the time of a cell is what users measure. The next run leaves
+//! when the last cell of this one has left, so rates, shaping and policing are correct.
 //!
 //! **Turns.** A turn takes at most 50 µs at the rate of the line, and at that of the queue's shaper, and at most 3 µs
 //! while another queue of the port waits; it always has one cell. So cells of different connections interleave one by

@@ -28,7 +28,8 @@ pub trait Driver: Sized {
     /// Effects of lines on cells.
     type Medium: Medium;
     /// True if the cells of one turn of a queue leave a port together
-    /// ([`OutputPort::pop_turn`](aerostat_node::atm::OutputPort::pop_turn)), and arrive when the first of them would.
+    /// ([`OutputPort::pop_turn`](aerostat_node::atm::OutputPort::pop_turn)), and arrive when the first of them begins;
+    /// where a turn has one cell alone, when the cell ends.
     /// False if each cell leaves and arrives alone.
     const IN_TURNS: bool;
 
@@ -234,14 +235,19 @@ pub trait Driver: Sized {
             frame,
             ..
         } = departure;
-        let counters = &mut self.plant_mut().lines[line.0 as usize].counters;
-        counters.frames += u64::from(frame == InFrame::First);
-        let (arrives_from, at) = match (Self::IN_TURNS, frame) {
-            (true, InFrame::No) => (start, self.plant().now),
-            // What is in a frame arrives when its end does.
-            (true, InFrame::First | InFrame::Further) => (finish, self.plant().now),
-            (false, _) => (finish, finish),
-        };
+        let plant = self.plant_mut();
+        let on = &mut plant.lines[line.0 as usize];
+        on.counters.frames += u64::from(frame == InFrame::First);
+        let from = on.from;
+        // The cells of a turn arrive with its first one, since more events would cost more than the time is worth. What
+        // is in a frame arrives with the end of the frame, and a cell of a slow line when it ends.
+        let exact = !Self::IN_TURNS
+            || frame != InFrame::No
+            || plant
+                .output(from)
+                .is_some_and(|port| port.has_turns_of_one_cell());
+        let arrives_from = if exact { finish } else { start };
+        let at = if Self::IN_TURNS { plant.now } else { finish };
         let mut rest = Some(run);
         while let Some(run) = self.next_part(line, &mut rest) {
             if let Some(run) = self.cross(line, run, (start, finish), at) {

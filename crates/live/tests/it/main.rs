@@ -9,6 +9,7 @@ mod lags;
 mod occupancy;
 mod policing;
 mod programs;
+mod staircase;
 mod trains;
 
 use aerostat_lab::Lab;

@@ -36,6 +36,12 @@ pub(super) fn of_rate(rate: CellRate) -> [u16; 2] {
 }
 
 impl OutputPort {
+    /// True if the line is so slow, below 40 000 cells per second, that a turn has one cell alone.
+    #[must_use]
+    pub const fn has_turns_of_one_cell(&self) -> bool {
+        self.turns[0] == 1
+    }
+
     /// Limit of the cells of a turn that begins at `start`; the turns are those of [`Self::turns`].
     pub(super) fn most_of_turn(
         &self,
