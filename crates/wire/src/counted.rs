@@ -46,16 +46,12 @@ impl fmt::Display for Counted {
     }
 }
 
-/// A list that fits on a line: `a, b, c and 4 more`.
+/// A list that fits on a line: `a, b, c, d and 4 more`.
 #[must_use]
-pub fn some_of(all: &[String]) -> String {
+pub fn some_of(all: &[impl AsRef<str>]) -> String {
     const SHOWN: usize = 4;
-    let shown = all
-        .iter()
-        .take(SHOWN)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let shown: Vec<&str> = all.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let shown = shown.join(", ");
     match all.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),

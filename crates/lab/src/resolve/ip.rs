@@ -46,6 +46,7 @@ pub(super) fn route(file: &LabFile, lab: &mut Joining<'_>, d: &mut Diagnostics) 
         let mut routes = given(lab, &members, id, section.routes.as_ref(), d);
         let lab_now: &Lab = lab;
         let computed = LazyCell::new(|| computed(lab_now, &members, id));
+        let mut unknown = Vec::new();
         for elan in &lab.elans {
             let own = lab
                 .node(id)
@@ -57,17 +58,16 @@ pub(super) fn route(file: &LabFile, lab: &mut Joining<'_>, d: &mut Diagnostics) 
             }
             match computed.get(&elan.subnet) {
                 Some(route) => routes.push(*route),
-                None => {
-                    let (router, subnet) = (&name.value.0, elan.subnet);
-                    d.warning(
-                        name.at,
-                        format!("router {router} has no route to {subnet} ({elan})"),
-                    )
-                    .hint(
-                        "put it on a common network with a router that leads there, or add 'routes:'",
-                    );
-                }
+                None => unknown.push(format!("{} ({elan})", elan.subnet)),
             }
+        }
+        if !unknown.is_empty() {
+            let (router, subnets) = (&name.value.0, aerostat_wire::some_of(&unknown));
+            d.warning(
+                name.at,
+                format!("router {router} has no route to {subnets}"),
+            )
+            .hint("put it on a common network with a router that leads there, or add 'routes:'");
         }
         if let NodeKind::Router(router) = &mut lab.nodes_mut()[id.0].kind {
             router.routes = routes;

@@ -33,6 +33,17 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
             .mtu
             .plain()
             .map_or(encapsulation.mtu() as u16, |mtu| mtu as u16);
+        if let Some(given) = &line.mtu
+            && encapsulation.is_pppoe()
+            && given.value > encapsulation.mtu() as u64
+        {
+            let text = format!(
+                "PPPoE leaves {} of the 1500 octets of an Ethernet frame",
+                encapsulation.mtu()
+            );
+            d.warning(given.at, text)
+                .hint("longer packets need frames of 1508 octets at both ends (RFC 4638)");
+        }
         lab.elans_mut().push(Elan {
             line: Some(AtmLine {
                 encapsulation,
@@ -85,6 +96,12 @@ pub(super) fn stations(file: &LabFile, names: &Names, lab: &mut Joining<'_>, d: 
             d.error(name.at, format!("the other end of {text} has no MAC address here: {own} alone is on it"))
                 .hint("PPPoE is static here; 'bridged-llcsnap' lets a pppd of the machine speak it with anybody")
                 .rests_on(["hosts/*/elan", "hosts/*/elans", "routers/*/elans"]);
+        }
+        if stations.is_empty() {
+            d.warning(name.at, format!("line {text} has no stations"))
+                .hint(format!(
+                    "'elan: {text}' of a host, or an entry of 'elans:', puts it there"
+                ));
         }
         let Some(calls) = &line.calls else {
             continue;
@@ -222,5 +239,31 @@ pub(super) fn connected(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
             )
             .rests_on(["pvcs/*/from", "pvcs/*/to"]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::resolve::tests::{SMALL, told};
+
+    /// Forgotten lines and packets that no modem takes have a warning; a router has one for all lines that it does not
+    /// reach.
+    #[test]
+    fn lines_have_warnings() {
+        let lines: String = (0..9)
+            .map(|n| {
+                format!(
+                    "  l{n}: {{ subnet: 10.9.{n}.0/30, encapsulation: pppoe-llcsnap, mtu: 1492 }}\n"
+                )
+            })
+            .collect();
+        let told_all = told(&format!("{SMALL}lines:\n{lines}"));
+        assert_eq!(told_all.matches("has no stations").count(), 9, "{told_all}");
+        assert_eq!(told_all.matches("has no route to").count(), 1, "{told_all}");
+        let says = "10.9.3.0/30 (line l3) and 5 more";
+        assert!(told_all.contains(says), "{told_all}");
+        let long = told(&format!("{SMALL}lines:\n{lines}").replace("1492", "1493"));
+        let says = "PPPoE leaves 1492 of the 1500 octets of an Ethernet frame";
+        assert_eq!(long.matches(says).count(), 9, "{long}");
     }
 }

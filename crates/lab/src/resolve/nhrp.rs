@@ -23,9 +23,6 @@ use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Largest number of neighbours that a warning names.
-const TOLD: usize = 5;
-
 /// A key, if it is valid. The lab's own key is read once per router, but its mistakes are reported once.
 fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
     let told = |at, d: &Diagnostics| d.iter().any(|finding| finding.at == at);
@@ -311,17 +308,9 @@ fn strangers(
         };
         let block = section.nhrp.as_ref().or(file.nhrp.as_ref());
         let at = block.map_or(at.at, |block| block.place);
-        let (count, some) = (
-            names.len(),
-            names.iter().take(TOLD).copied().collect::<Vec<_>>(),
-        );
-        let more = match count.saturating_sub(TOLD) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         let text = format!(
-            "{name} shares no key with {}{more}: they refuse each other's messages of NHRP and MPOA",
-            some.join(", ")
+            "{name} shares no key with {}: they refuse each other's messages of NHRP and MPOA",
+            aerostat_wire::some_of(&names.iter().collect::<Vec<_>>())
         );
         d.warning(at, text).hint(match leniency_helps {
             true => "give both the same key, or let those with keys obey others: 'nhrp: { unsigned: true }'",

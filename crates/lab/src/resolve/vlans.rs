@@ -1,4 +1,4 @@
-//! VLANs of a host that bridges: each has an ELAN, a LANE client, and ports that carry it.
+//! VLANs of a host that bridges: each has an ELAN or a bridged line, its client, and ports that carry it.
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::{At, Optional as _, Table};
@@ -23,8 +23,9 @@ pub(super) fn in_order(
     let mut vlans: Vec<Vlan> = Vec::new();
     for (at, (vid, elan)) in given {
         let name = &elans[elan.0].name;
-        if !elans[elan.0].is_lane() {
-            d.error(at, format!("{} is no ELAN", elans[elan.0]))
+        if !elans[elan.0].is_ethernet() {
+            d.error(at, format!("{} carries no Ethernet frames", elans[elan.0]))
+                .hint("a VLAN is an ELAN or a bridged line")
                 .rests_on_name(name);
         }
         if let Some((other, _)) = vlans.iter().find(|(_, known)| *known == elan) {

@@ -180,6 +180,44 @@ fn a_modem_bridges_its_ethernet_to_its_line() {
     }
 }
 
+/// An edge device with a VLAN that is an ELAN, and two that are lines to customers: frames stay in their VLAN.
+#[test]
+fn a_vlan_of_a_bridge_may_be_a_line() {
+    let (lab, report) = run("
+switches: { s1: {} }
+lane: { on: s1, elans: { office: { subnet: 10.1.0.0/24 } } }
+lines:
+  north: { subnet: 10.8.0.0/24 }
+  south: { subnet: 10.9.0.0/24, encapsulation: bridged-vcmux-fcs }
+pvcs:
+  - { from: gate, vc: '0.100', to: far, to_vc: '8.35', line: north }
+  - { from: gate, vc: '0.101', to: deep, to_vc: '8.35', line: south }
+hosts:
+  desk: { on: s1, elan: office, ip: 10.1.0.20 }
+  gate:
+    { on: s1, elan: office, ip: 10.1.0.2, vlans: { 10: office, 20: north, 30: south },
+      bridge: { pc1: 10.1.0.11, pc2: 10.8.0.11, pc3: 10.9.0.11 },
+      ethernet: { ports: { e1: { stations: [pc1], vlan: 10 }, e2: { stations: [pc2, pc3], vlan: 20, trunk: [30] } } } }
+  far: { on: s1, elan: north, ip: 10.8.0.20 }
+  deep: { on: s1, elan: south, ip: 10.9.0.20 }
+traffic:
+  - { name: lan, from: pc1, to: desk, kind: ping, rate: 10pps, start: 2s, duration: 2s }
+  - { name: north, from: pc2, to: far, kind: ping, rate: 10pps, start: 2s, duration: 2s }
+  - { name: south, from: deep, to: pc3, kind: udp, rate: 10pps, start: 2s, duration: 2s }
+");
+    for flow in &report.flows {
+        let path = &flow.paths[0];
+        assert_eq!(path.received_packets, 20, "{}", flow.name);
+        assert_eq!(lab.lost_by(path).len(), 0, "{}", flow.name);
+    }
+    // Frames of the other VLANs are not on a line.
+    let (far, deep) = (counters(&report, "far"), counters(&report, "deep"));
+    for got in [&far, &deep] {
+        let delivered: u64 = got["delivered"].parse().expect("a number");
+        assert!((1..30).contains(&delivered), "{delivered}");
+    }
+}
+
 /// Packets that an end that is off and a line that is cut cost, each at its place.
 #[test]
 fn each_fault_of_a_line_has_its_place() {
