@@ -8,6 +8,10 @@
 //! lost last cell costs two PDUs. The CRC is taken over the whole PDU at once. A [`Reassembler`] serves one VC; every
 //! way to fail has its own counter.
 //!
+//! **Deviation.** Dynamips, which GNS3 runs, computes the CRC least significant bit first, as on an Ethernet: its ATM
+//! bridge complements it, its PA-A1 does not (its source of July 2026, `common/atm_vsar.c`, `common/dev_pa_a1.c`). No
+//! receiver of I.363.5 takes such a PDU. This one does, and counts it, since it finds as many errors as the right CRC.
+//!
 //! Standards: I.363.5. Not implemented: corrupted data delivery, streaming mode, the reassembly timer.
 
 use crate::cell::{PAYLOAD_LEN, Pti};
@@ -34,6 +38,12 @@ pub const fn pad_for(len: usize) -> usize {
 #[must_use]
 pub fn crc32(octets: &[u8]) -> u32 {
     checksum(CrcAlgorithm::Crc32Bzip2, octets) as u32
+}
+
+/// True if `crc` is what Dynamips sends in the place of [`crc32`]: the CRC of an Ethernet, or its complement.
+fn is_reflected(octets: &[u8], crc: u32) -> bool {
+    let reflected = checksum(CrcAlgorithm::Crc32IsoHdlc, octets) as u32;
+    crc == reflected || crc == !reflected
 }
 
 fn length_field(sdu: &[u8]) -> u16 {
@@ -132,18 +142,29 @@ crate::named! {
 
 impl std::error::Error for PduError {}
 
-/// Checks a complete CPCS-PDU; gives the SDU and its UU octet.
+/// Trailer of a good PDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    /// User-to-user octet.
+    pub uu: u8,
+    /// True if the CRC is that of Dynamips.
+    pub reflected: bool,
+}
+
+/// Checks a complete CPCS-PDU; gives the SDU and its trailer.
 ///
 /// # Errors
 /// See [`PduError`]. The CRC is checked first: a damaged trailer says nothing.
-pub fn decode_pdu(pdu: &[u8]) -> Result<(&[u8], u8), PduError> {
+pub fn decode_pdu(pdu: &[u8]) -> Result<(&[u8], Trailer), PduError> {
     if pdu.is_empty() || !pdu.len().is_multiple_of(PAYLOAD_LEN) {
         return Err(PduError::Length);
     }
     let (body, &[uu, cpi, high, low, a, b, c, d]) =
         pdu.split_last_chunk().ok_or(PduError::Length)?;
     let covered = pdu.get(..pdu.len() - 4).ok_or(PduError::Length)?;
-    if crc32(covered) != u32::from_be_bytes([a, b, c, d]) {
+    let crc = u32::from_be_bytes([a, b, c, d]);
+    let reflected = crc32(covered) != crc;
+    if reflected && !is_reflected(covered, crc) {
         return Err(PduError::Crc);
     }
     if cpi != 0 {
@@ -156,18 +177,19 @@ pub fn decode_pdu(pdu: &[u8]) -> Result<(&[u8], u8), PduError> {
     if cells_for(len) * PAYLOAD_LEN != pdu.len() {
         return Err(PduError::Length);
     }
-    Ok((body.get(..len).ok_or(PduError::Length)?, uu))
+    let sdu = body.get(..len).ok_or(PduError::Length)?;
+    Ok((sdu, Trailer { uu, reflected }))
 }
 
-/// Checks a complete CPCS-PDU like [`decode_pdu`], and leaves only the SDU in `pdu`; gives its UU octet.
+/// Checks a complete CPCS-PDU like [`decode_pdu`], and leaves only the SDU in `pdu`; gives its trailer.
 ///
 /// # Errors
 /// See [`PduError`]. Then `pdu` is unchanged.
-pub fn strip_pdu(pdu: &mut Vec<u8>) -> Result<u8, PduError> {
-    let (sdu, uu) = decode_pdu(pdu)?;
+pub fn strip_pdu(pdu: &mut Vec<u8>) -> Result<Trailer, PduError> {
+    let (sdu, trailer) = decode_pdu(pdu)?;
     let len = sdu.len();
     pdu.truncate(len);
-    Ok(uu)
+    Ok(trailer)
 }
 
 /// A reassembled SDU.
@@ -190,6 +212,8 @@ pub struct ReassemblyCounters {
     pub cells: u64,
     /// Good SDUs.
     pub sdus: u64,
+    /// Good SDUs whose CRC was that of Dynamips.
+    pub reflected: u64,
     /// Cells of good SDUs.
     pub whole: u64,
     /// PDUs with a CRC-32 mismatch.
@@ -286,8 +310,8 @@ impl Reassembler {
     /// The octets of the cells become the SDU where they are.
     fn complete(&mut self, congested: bool) -> Result<Reassembled, PduError> {
         let octets = self.pdu.len();
-        let uu = match strip_pdu(&mut self.pdu) {
-            Ok(uu) => uu,
+        let Trailer { uu, reflected } = match strip_pdu(&mut self.pdu) {
+            Ok(trailer) => trailer,
             Err(error) => return self.fail(error),
         };
         if self.pdu.len() > self.max_sdu {
@@ -298,6 +322,7 @@ impl Reassembler {
         let clp = self.clp;
         self.next_pdu();
         self.counters.sdus += 1;
+        self.counters.reflected += u64::from(reflected);
         self.counters.whole += (octets / PAYLOAD_LEN) as u64;
         Ok(Reassembled {
             sdu,
@@ -423,6 +448,32 @@ mod tests {
             (1, 1, 1, 1, 2, 1)
         );
         assert_eq!(c.errors(), 5);
+    }
+
+    /// The last octets of PDUs that the ATM bridge of Dynamips 0.2.24 made of frames of 20, 42 and 86 octets with the
+    /// values 0, 1, 2 and so on, read from its socket; the PA-A1 inverts the last four.
+    #[test]
+    fn pdus_of_dynamips_are_taken_and_counted() {
+        const LLC: [u8; 10] = [0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 7, 0, 0];
+        let mut r = Reassembler::new(0);
+        for (frame, crc) in [(20, 0xc8e0_a114), (42, 0xb441_0711), (86, 0x6196_04c5_u32)] {
+            let sdu: Vec<u8> = LLC.into_iter().chain(0..frame).collect();
+            for crc in [crc, !crc] {
+                let mut pdu = encode_pdu(&sdu, 0);
+                let at = pdu.len() - 4;
+                pdu[at..].copy_from_slice(&crc.to_be_bytes());
+                let got = raw(&mut r, &pdu).map(|good| good.map(|good| good.sdu));
+                assert_eq!(got, Some(Ok(sdu.clone())));
+                pdu[5] ^= 4;
+                assert_eq!(raw(&mut r, &pdu), Some(Err(PduError::Crc)));
+            }
+        }
+        assert_eq!(
+            (r.counters.sdus, r.counters.reflected, r.counters.crc),
+            (6, 6, 6)
+        );
+        assert!(feed(&mut r, &[1; 60], None)[0].is_ok());
+        assert_eq!(r.counters.reflected, 6);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use super::pdu::{CellRun, Pdu};
 use super::pdu_train::TrainPart;
 use super::raw::RawCell;
-use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
+use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, Trailer, cells_for};
 use aerostat_wire::cell::PAYLOAD_LEN;
 
 /// Octets that a VC reserves at most for a PDU whose first cell has come: 9180 octets in cells of AAL5. Longer PDUs
@@ -244,10 +244,13 @@ impl RunReassembler {
                 // A PDU that lost its first cells has arrived if those of an equal PDU stand in their place.
                 let last = self.runs.last().and_then(CellRun::pdu);
                 match aal5::strip_pdu(&mut octets) {
-                    Ok(uu) => match last.filter(|last| last.uu() == uu && last.sdu() == octets) {
-                        Some(last) => last.clone(),
-                        None => Pdu::with(octets, uu, clp),
-                    },
+                    Ok(Trailer { uu, reflected }) => {
+                        self.counters.reflected += u64::from(reflected);
+                        match last.filter(|last| last.uu() == uu && last.sdu() == octets) {
+                            Some(last) => last.clone(),
+                            None => Pdu::with(octets, uu, clp),
+                        }
+                    }
                     Err(error) => return self.fail(error),
                 }
             }

@@ -100,6 +100,8 @@ crate::rows! {
         pub pdus_received: u64 = view.received.sdus,
         /// PDUs that came with cells missing or damaged.
         pub pdus_lost: u64 = view.received.errors() + view.received.aborted,
+        /// PDUs received that had the CRC of Dynamips in the place of that of AAL5.
+        pub pdus_of_dynamips: u64 as Detail(0) = view.received.reflected,
         /// User cells received with the mark of congestion on their way (EFCI).
         pub cells_marked: u64 = view.cells_marked,
     }
