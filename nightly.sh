@@ -156,8 +156,8 @@ tabs() {
             crates/cli/tests/browser/run --aerostat target/release/aerostat "to the octet"
 }
 wanted tabs && attempt tabs tabs
-# Every version of the UNI; ./check --rest runs one.
-peers() { cargo build -q --release && interop/run --aerostat target/release/aerostat --again 1; }
+# Every version of the UNI, and the slow tests; ./check --rest runs one version.
+peers() { cargo build -q --release && interop/run --aerostat target/release/aerostat --slow --again 1; }
 wanted peers && attempt peers peers
 # The README's first command where nothing is built, with its time.
 first() {

@@ -1,5 +1,7 @@
-# The BRAS: pppoe-server over br2684ctl, and pppd with PPPoA both ways; the customer is the other guest (ppp.sh).
+# The BRAS: pppoe-server over br2684ctl, and pppd with PPPoA both ways; bridged
+# PDUs for the staircase; the customer is the other guest (ppp.sh, stairs.sh).
 nas 0 0 1.40
+nas 1 0 1.43 10.9.6.1
 cat >/etc/ppp/pppoe-server-options <<'X'
 noauth
 noipv6
