@@ -15,7 +15,7 @@
 //! Standards: I.363.5. Not implemented: corrupted data delivery, streaming mode, the reassembly timer.
 
 use crate::cell::{PAYLOAD_LEN, Pti};
-use crc_fast::{CrcAlgorithm, Digest, checksum};
+use crate::crc;
 
 /// Octets of the trailer.
 pub const TRAILER_LEN: usize = 8;
@@ -37,12 +37,12 @@ pub const fn pad_for(len: usize) -> usize {
 /// CRC-32 of AAL5: generator 04C11DB7, most significant bit first, complemented ("CRC-32/BZIP2").
 #[must_use]
 pub fn crc32(octets: &[u8]) -> u32 {
-    checksum(CrcAlgorithm::Crc32Bzip2, octets) as u32
+    crc::aal5(&[octets])
 }
 
 /// True if `crc` is what Dynamips sends in the place of [`crc32`]: the CRC of an Ethernet, or its complement.
 fn is_reflected(octets: &[u8], crc: u32) -> bool {
-    let reflected = checksum(CrcAlgorithm::Crc32IsoHdlc, octets) as u32;
+    let reflected = crc::ethernet(octets);
     crc == reflected || crc == !reflected
 }
 
@@ -61,11 +61,9 @@ fn length_field(sdu: &[u8]) -> u16 {
 #[must_use]
 pub fn trailer(sdu: &[u8], uu: u8) -> [u8; TRAILER_LEN] {
     let [high, low] = length_field(sdu).to_be_bytes();
-    let mut digest = Digest::new(CrcAlgorithm::Crc32Bzip2);
-    digest.update(sdu);
-    digest.update(&[0; PAYLOAD_LEN][..pad_for(sdu.len())]);
-    digest.update(&[uu, 0, high, low]);
-    let [a, b, c, d] = (digest.finalize() as u32).to_be_bytes();
+    let padding = &[0; PAYLOAD_LEN][..pad_for(sdu.len())];
+    let crc = crc::aal5(&[sdu, padding, &[uu, 0, high, low]]);
+    let [a, b, c, d] = crc.to_be_bytes();
     [uu, 0, high, low, a, b, c, d]
 }
 

@@ -62,6 +62,7 @@ pub mod cell;
 pub mod cell_frame;
 pub mod contract;
 mod counted;
+mod crc;
 pub mod error;
 pub mod fragments;
 pub mod ilmi;

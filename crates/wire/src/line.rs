@@ -15,9 +15,9 @@
 //! LANE v2 §4.1.1, MPOA 1.1 (tagged shortcuts). Not implemented: bridged PDUs of other media; LCP and the discovery
 //! stage of PPPoE, which a line carries before its first packet and which are recognised only.
 
+use crate::crc;
 use crate::llc::LlcSnap;
 use crate::{DecodeError, ErrorKind, MacAddr, Reader, aal5, named};
-use crc_fast::{CrcAlgorithm, checksum};
 
 named! {
     /// Encapsulation of a packet on a line.
@@ -233,7 +233,7 @@ impl Encapsulation {
         }
         if self.has_fcs() {
             let covered = sdu.get(frame..).unwrap_or_default();
-            let fcs = checksum(CrcAlgorithm::Crc32IsoHdlc, covered) as u32;
+            let fcs = crc::ethernet(covered);
             sdu.extend(fcs.to_le_bytes());
         }
         sdu
@@ -386,7 +386,7 @@ fn frame_at(sdu: &[u8], at: usize, fcs: bool) -> Result<&[u8], DecodeError> {
         return Err(DecodeError::short("ethernet.header", sdu.len()));
     }
     let (covered, check) = frame.split_at(frame.len() - if fcs { FCS } else { 0 });
-    let sum = checksum(CrcAlgorithm::Crc32IsoHdlc, covered) as u32;
+    let sum = crc::ethernet(covered);
     if fcs && check != sum.to_le_bytes() {
         return Err(DecodeError {
             field: "ethernet.fcs",
@@ -490,7 +490,7 @@ mod tests {
                 } else {
                     10
                 };
-                let residue = checksum(CrcAlgorithm::Crc32IsoHdlc, &sdu[llc..]) as u32;
+                let residue = crc::ethernet(&sdu[llc..]);
                 assert_eq!(residue, 0x2144_df1c, "{one} {length}");
                 assert!(sdu[llc..].len() >= 64);
             }
