@@ -9,10 +9,10 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, peers, first. Without options each fuzz target runs
-300 s (machine_tcp 10 million inputs, at most 40 times as long), then 100000 mutants, 10000 schedules, tests with 20
+Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, page, peers, first. Without options each fuzz target
+runs 300 s (machine_tcp 10 million inputs, at most 40 times as long), then 100000 mutants, 10000 schedules, tests with 20
 seeds, an hour in which busy loops take all cores and no healthy daemon may be replaced, 40 random labs beside Linux
-kernels (root), all labs in a browser's tab (chromium), the virtual machines of interop/ with every version of the UNI,
+kernels (root), all labs in a browser's tab and the page of a lab for eight hours of it (chromium), the virtual machines of interop/ with every version of the UNI,
 and the README's first command in a clone without a build: a night. --short takes about fifteen minutes: 10 s, 2000,
 100, 2, one minute, 2 labs.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
@@ -22,7 +22,7 @@ TEXT
 }
 
 fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600 worlds=40
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,tabs,peers,first
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,tabs,page,peers,first
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. Empty: no target is known to fail.
 known_target="" known_words="${NIGHTLY_KNOWN_WORDS:-}"
 
@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,tabs,* | *,peers,* | *,first,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,tabs,* | *,page,* | *,peers,* | *,first,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -156,6 +156,11 @@ tabs() {
             crates/cli/tests/browser/run --aerostat target/release/aerostat "to the octet"
 }
 wanted tabs && attempt tabs tabs
+# The page of a running lab for eight hours of it, in five minutes: it may take no more memory at the end.
+page() {
+    cargo build -q --release && AEROSTAT_LONG=300 crates/cli/tests/browser/run --aerostat target/release/aerostat
+}
+wanted page && attempt page page
 # Every version of the UNI, and the slow tests; ./check --rest runs one version.
 peers() { cargo build -q --release && interop/run --aerostat target/release/aerostat --slow --again 1; }
 wanted peers && attempt peers peers

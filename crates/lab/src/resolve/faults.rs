@@ -395,7 +395,8 @@ impl Lab {
         }
         for value in values {
             let key = value.split(['=', '.']).next().unwrap_or_default();
-            if NAMES.contains(&key) && value.contains('=') {
+            let given = value.split_once('=').map(|(_, given)| given.trim());
+            if NAMES.contains(&key) && given.is_some_and(|given| !given.is_empty()) {
                 overrides::apply(&mut root, &Override::new("value", value.clone()), d);
                 continue;
             }

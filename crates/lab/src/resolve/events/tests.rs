@@ -182,6 +182,12 @@ fn new_values_of_a_running_link_are_checked_like_those_of_a_lab_file() {
             "'loss.up': expected NAME=VALUE, such as rate=10Mbps",
         ),
         (&["los"], None, "'los' is no new value of a link"),
+        (&["delay="], None, "'delay=': expected NAME=VALUE"),
+        (
+            &["loss=1%", "rate.up= "],
+            None,
+            "'rate.up= ': expected NAME=VALUE",
+        ),
         (
             &["rate=1Mbps", "block"],
             None,
