@@ -199,7 +199,8 @@ pub enum Request {
 pub struct Gather {
     /// Time between two tellings, ns.
     pub every_ns: u64,
-    /// Limit of messages of one telling, and of details of the story.
+    /// Messages, details and main steps of the story of one telling in the long run, of each. After a quiet time a
+    /// telling may have 200 of each.
     pub messages: u32,
 }
 

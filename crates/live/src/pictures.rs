@@ -24,8 +24,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 const MOST: usize = 16;
 /// Least time between two samples, and between two tellings of a gathered stream.
 const LEAST: Duration = Duration::from_millis(10);
-/// Limit of messages of one telling.
-const MOST_MESSAGES: u32 = 1000;
+/// Limit of messages of one telling after a quiet time, and of details and of main steps of the story.
+const MOST_AT_ONCE: u32 = 200;
 /// Limit of octets that wait for the next telling: states that change while another client follows each instant.
 const MOST_WAITING: usize = 4 << 20;
 
@@ -57,12 +57,43 @@ struct Stats {
 struct Gathered {
     every: Duration,
     next: Instant,
-    /// Limit of messages of a telling.
-    messages: usize,
+    /// Messages, details and main steps of the story that a telling may have more than the one before had left.
+    share: usize,
+    /// Room of the next telling.
+    room: Room,
     /// Messages and events that there were at the last telling.
     seen: [u64; 2],
     /// Lines about states that have changed since then.
     waiting: Vec<u8>,
+}
+
+/// Messages and steps that a telling may have. What a telling leaves goes to later ones, up to [`MOST_AT_ONCE`], so a
+/// burst is told whole, and a flood in part.
+#[derive(Clone, Copy)]
+struct Room {
+    messages: usize,
+    details: usize,
+    milestones: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let most = MOST_AT_ONCE as usize;
+        Self {
+            messages: most,
+            details: most,
+            milestones: most,
+        }
+    }
+}
+
+impl Room {
+    /// A share more of each.
+    fn grow(&mut self, share: usize) {
+        for room in [&mut self.messages, &mut self.details, &mut self.milestones] {
+            *room = (*room + share).min(MOST_AT_ONCE as usize);
+        }
+    }
 }
 
 /// Passes lines to a client. False if it is no longer there, or does not read in time; the latter is counted.
@@ -175,7 +206,8 @@ pub(crate) fn tell(
     let gathered = gather.map(|gather| Gathered {
         every: Duration::from_nanos(gather.every_ns).max(LEAST),
         next: now,
-        messages: gather.messages.min(MOST_MESSAGES) as usize,
+        share: gather.messages.min(MOST_AT_ONCE) as usize,
+        room: Room::default(),
         seen: [0; 2],
         waiting: Vec::new(),
     });
@@ -284,8 +316,11 @@ impl Site<'_> {
             let mut lines = std::mem::take(&mut gathered.waiting);
             let [messages, steps] =
                 std::mem::replace(&mut gathered.seen, [past.count(), story.count()]);
-            let (sent, message) = past.since(messages, gathered.messages);
+            let room = &mut gathered.room;
+            room.grow(gathered.share);
+            let (sent, message) = past.since(messages, room.messages);
             for sent in sent {
+                room.messages -= 1;
                 let on = (sent.end.link, sent.vc);
                 lines.extend(text([&present.message(
                     sent.at,
@@ -293,13 +328,10 @@ impl Site<'_> {
                     sent.message(lab, names),
                 )]));
             }
-            let (told, steps) = story.since(steps, gathered.messages);
-            lines.extend(text(
-                &told
-                    .into_iter()
-                    .map(|step| line_of(step, names))
-                    .collect::<Vec<_>>(),
-            ));
+            let told = story.since(steps, &mut room.details, &mut room.milestones);
+            let steps: Vec<Line> = told.told.iter().map(|step| line_of(step, names)).collect();
+            lines.extend(text(&steps));
+            let steps = told.left;
             let now = Now {
                 t,
                 left: Counts {

@@ -16,9 +16,7 @@ const HISTORY: usize = 20_000;
 /// Limit of octets of their words.
 const HISTORY_OCTETS: usize = 8 * 1024 * 1024;
 
-/// Limit of main steps that a gathered stream tells at a time.
-const MOST_TOLD: usize = 200;
-/// Limit of events among which it looks for them.
+/// Limit of events among which a gathered stream looks for those that it tells.
 const MOST_LOOKED_AT: usize = 2000;
 
 /// An event of a node, or of the lab.
@@ -84,6 +82,15 @@ impl From<Steps> for Vec<u8> {
         let lines = lines.map(|step| step.event(&steps.names).json() + "\n");
         lines.collect::<String>().into_bytes()
     }
+}
+
+/// The latest events for a client.
+#[derive(Debug)]
+pub(crate) struct Latest<'a> {
+    /// Events that are told, in their order.
+    pub(crate) told: Vec<&'a Step>,
+    /// Number of those that are left out.
+    pub(crate) left: u64,
 }
 
 /// History and followers.
@@ -169,22 +176,28 @@ impl Story {
         self.forgotten + self.steps.len() as u64
     }
 
-    /// The events behind the first `seen`: of the latest ones the main steps, at most [`MOST_TOLD`], and at most
-    /// `details` others; and the number of those that were left out.
-    pub(crate) fn since(&self, seen: u64, details: usize) -> (Vec<&Step>, u64) {
+    /// The latest events behind the first `seen`, as many details and main steps as there is room for.
+    pub(crate) fn since(
+        &self,
+        seen: u64,
+        details: &mut usize,
+        milestones: &mut usize,
+    ) -> Latest<'_> {
         let new = usize::try_from(self.count().saturating_sub(seen)).unwrap_or(usize::MAX);
-        let mut room = [details, MOST_TOLD];
         let latest = self.steps.iter().rev().take(new.min(MOST_LOOKED_AT));
         let told = latest.filter(|step| {
-            let room = &mut room[usize::from(step.is_told(Telling::Milestones))];
+            let room = match step.is_told(Telling::Milestones) {
+                true => &mut *milestones,
+                false => &mut *details,
+            };
             let told = *room > 0;
             *room -= usize::from(told);
             told
         });
         let mut told: Vec<&Step> = told.map(|step| &**step).collect();
         told.reverse();
-        let left = new - told.len();
-        (told, left as u64)
+        let left = (new - told.len()) as u64;
+        Latest { told, left }
     }
 
     /// The kept main steps.
@@ -239,6 +252,23 @@ mod tests {
         drop(slow);
         story.add(event(4));
         assert!(story.followers.is_empty());
+    }
+
+    #[test]
+    fn the_latest_events_are_told_as_far_as_there_is_room() {
+        let mut story = Story::new(Names::default());
+        for n in 0..10 {
+            story.add(event(n));
+        }
+        let main = Trace::milestone("x", "y");
+        story.add(Step::new(Instant::from_millis(10), "urku".into(), main));
+        let (mut details, mut milestones) = (3, 5);
+        let latest = story.since(4, &mut details, &mut milestones);
+        let at = latest.told.iter().map(|step| step.at());
+        let times = [7, 8, 9, 10].map(Instant::from_millis);
+        assert!(at.eq(times), "{latest:?}");
+        assert_eq!((latest.left, details, milestones), (3, 0, 4));
+        assert!(story.since(11, &mut 3, &mut 3).told.is_empty());
     }
 
     #[test]

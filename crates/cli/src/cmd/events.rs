@@ -11,8 +11,8 @@ use aerostat_wire::counted;
 use serde_json::{Map, Value};
 use std::io::{self, BufRead as _, BufReader, Write};
 
-/// Limit of messages of one telling of a gathered stream.
-pub(crate) const MOST_MESSAGES: u32 = 50;
+/// Messages of one telling of a gathered stream in the long run.
+pub(crate) const MOST_MESSAGES: u32 = 20;
 
 /// Copies the lines, or shows them in columns.
 pub(crate) fn run(args: &EventsArgs) -> Outcome {

@@ -96,7 +96,7 @@ fn told_together(lines: &[Value]) {
     let tellings = lines.split(|line| line["is"] == "now");
     for telling in tellings {
         let messages = telling.iter().filter(|line| line["is"] == "message");
-        assert!(messages.count() <= 50);
+        assert!(messages.count() <= 200);
     }
     let times = lines.iter().filter(|line| line["is"] == "now");
     let times: Vec<u64> = times.map(|line| line["t"].as_u64().unwrap()).collect();
