@@ -11,10 +11,9 @@
 //! loop woke up for the program's timer is no part of it, and is shown separately. In one process the network catches
 //! up with this delay: its links wait for less than 20 µs of the clock if the work on a set-up takes longer than that.
 
-use aerostat_lab::model::Lab;
 use aerostat_live::daemons::{DAEMON_ARGUMENT, Role, serve};
 use aerostat_live::helper::{HELPER_ARGUMENT, run_helper};
-use aerostat_live::run::{self, Notice, Options, UpError};
+use aerostat_live::run::{self, File, Notice, Options, UpError};
 use aerostat_proto::{Duration, Instant};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -128,15 +127,13 @@ pub fn percentile<T: Copy>(sorted: &[T], part: f64) -> Option<T> {
     sorted.get(index.min(sorted.len().checked_sub(1)?)).copied()
 }
 
-/// The lab.
-///
-/// # Panics
-/// If it is not there or not valid.
-#[must_use]
-pub fn lab() -> Lab {
+/// The checked file of the lab, which is there.
+fn file() -> File {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/labs/calls.atm.yml");
     let checked = aerostat_lab::read(path.as_ref(), &[]);
-    checked.unwrap_or_else(|e| panic!("{path}: {e:?}")).lab
+    let checked = checked.unwrap_or_else(|e| panic!("{path}: {e:?}"));
+    let set = Vec::new();
+    File { checked, set }
 }
 
 /// The helper of a lab and its daemons are this program with a hidden argument; the result is the exit code of such a
@@ -180,5 +177,5 @@ pub fn run(plan: &Plan, done: impl Fn(&[Setup])) -> Result<(), UpError> {
             done(&meter.all[plan.warm..]);
         }
     };
-    run::run(&lab(), &options, tell, &|_| Default::default()).map(|_| ())
+    run::run(&file(), &options, tell, &|_| Default::default()).map(|_| ())
 }

@@ -1,6 +1,7 @@
 //! The command line. The examples in the help texts are tests.
 
 mod atptest;
+mod check;
 mod daemons;
 mod events;
 mod follow;
@@ -15,9 +16,11 @@ mod results;
 mod rfc2544;
 mod run;
 mod sweep;
+mod up;
 mod view;
 
 pub(crate) use atptest::*;
+pub(crate) use check::*;
 pub(crate) use daemons::*;
 pub(crate) use events::*;
 pub(crate) use follow::*;
@@ -31,6 +34,7 @@ pub(crate) use results::*;
 pub(crate) use rfc2544::*;
 pub(crate) use run::*;
 pub(crate) use sweep::*;
+pub(crate) use up::*;
 pub(crate) use view::*;
 
 use crate::names;
@@ -49,6 +53,7 @@ Exit codes:
      what it has so far
   4  no such lab is running
   5  missing privilege: see 'aerostat doctor'
+  6  no check fails, and one cannot be judged here ('check')
 
 Data goes to standard output, talk to standard error; NO_COLOR is respected.
 In a locale without UTF-8 (LC_ALL, LC_CTYPE, LANG), what people read is ASCII.
@@ -150,6 +155,8 @@ pub(crate) enum Command {
     Metrics(MetricsArgs),
     /// Check a lab file without running it
     Validate(ValidateArgs),
+    /// Run a lab and tell whether it does what its checks say
+    Check(CheckArgs),
     /// Run a command inside a host of a running lab
     Exec(ExecArgs),
     /// Open a shell inside a host of a running lab
@@ -180,6 +187,8 @@ impl Command {
         match self {
             Self::Run(RunArgs { schema: true, .. }) => None,
             Self::Run(args) => Some(&mut args.lab),
+            Self::Check(CheckArgs { all: Some(_), .. }) => None,
+            Self::Check(args) => Some(&mut args.lab),
             Self::Sweep(args) => Some(&mut args.lab),
             Self::Follow(args) => args.lab.as_mut(),
             Self::Rfc2544(args) => Some(&mut args.lab.lab),
@@ -261,92 +270,6 @@ impl OutputArgs {
     pub(crate) const fn form(&self) -> Form {
         Form::new(self.output, self.wide)
     }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C
-stops the lab, shows the results as 'aerostat run' does and cleans up. With -o
-json, jsonl or csv 'ready' goes to standard error. Links under 'capture:' in the
-lab file are recorded in LAB.pcapng in the current directory.
-
-Examples:
-  aerostat up two-subnets
-  aerostat up -d two-subnets
-  aerostat up --embedded campus --set mpoa=false
-  aerostat up --split two-subnets")]
-pub(crate) struct UpArgs {
-    #[command(flatten)]
-    pub(crate) lab: LabArgs,
-    /// Return as soon as the lab is ready; it goes on in the background
-    #[arg(short, long)]
-    pub(crate) detach: bool,
-    /// Hosts and routers with their own IP stack: no namespaces, no root
-    #[arg(long)]
-    pub(crate) embedded: bool,
-    /// Daemons in unprivileged processes of their own: mpcd and mpsd of MPOA; lecd of LANE clients; sigd, the
-    /// signalling daemon of a node; lecs, les and bus of LANE servers; ilmid, the ILMI of a switch or of a node that
-    /// registers
-    #[arg(long)]
-    pub(crate) split: bool,
-    #[command(flatten)]
-    pub(crate) results: ResultArgs,
-    /// Tell no story
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-    /// This is the process that goes on in the background
-    #[arg(long, hide = true)]
-    pub(crate) in_background: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The lab file has one host (or router) and its link out of the lab; docs/host.md
-has examples. The interfaces lecN and atmN appear in the network namespace of
-the command, with their addresses and routes, and programs find the sockets of
-the host in LAB/atm/HOST.sock beside those of running labs. Ctrl-C, SIGTERM and
-'aerostat down' release the calls and remove everything. A service manager that
-sets NOTIFY_SOCKET hears when the interfaces are there, and what the host does.
-
-Examples:
-  aerostat host host/worker
-  aerostat host /etc/aerostat/worker.atm.yml \\
-      --set links.0.1.udp.peer=198.51.100.9:10001")]
-pub(crate) struct HostArgs {
-    #[command(flatten)]
-    pub(crate) lab: LabArgs,
-    /// Tell no story
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Shows the results as 'aerostat run' does, in the same forms; with several labs
-and --out each has a directory of its own. The exit code is 3 if the results
-deserve a warning. A lab that does not answer gets SIGTERM and then SIGKILL; the
-exit code is 3 then, too.
-
-Examples:
-  aerostat down
-  aerostat down campus
-  aerostat down -o csv campus
-  aerostat down -o json campus
-  aerostat down --all")]
-pub(crate) struct DownArgs {
-    /// Names of labs; can be left out if one is running
-    #[arg(value_name = "NAME", conflicts_with = "lab", add = names::labs())]
-    pub(crate) labs: Vec<String>,
-    #[command(flatten)]
-    pub(crate) which: RunningLab,
-    /// Stop all running labs
-    #[arg(long, conflicts_with_all = ["lab", "labs"])]
-    pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) results: ResultArgs,
-    /// Say only warnings and errors; the results are shown nevertheless
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod atptest;
 mod capture;
+mod check;
 mod completion;
 mod daemon;
 mod doctor;
@@ -83,6 +84,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::View(args) => view::run(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Shell(args) => exec::shell(&args),
         Command::Ping(args) => measure::ping(&args),

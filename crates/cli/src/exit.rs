@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     NotRunning = 4,
     /// The system does not give this user the right.
     Privilege = 5,
+    /// No check fails, and one cannot be judged here.
+    Unjudged = 6,
 }
 
 /// Why a subcommand failed.

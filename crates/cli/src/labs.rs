@@ -29,7 +29,8 @@ pub(crate) fn read_for_machine(args: &LabArgs) -> Result<Checked, Failure> {
     told(&args.lab, own)
 }
 
-fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failure> {
+/// The lab that was read, with its findings told.
+pub(crate) fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failure> {
     match read {
         Ok(checked) => {
             tell(&checked.warnings);
@@ -60,6 +61,32 @@ pub(crate) fn load(path: &Path, overrides: &[Override]) -> Result<Checked, ReadE
         }
         None => aerostat_lab::read(path, overrides),
     }
+}
+
+/// A lab that is not read yet.
+pub(crate) struct LabText {
+    /// Name for messages.
+    pub(crate) name: String,
+    /// Text, at most [`MAX_INPUT`] octets.
+    pub(crate) text: String,
+}
+
+/// The text of a lab that [`find::find`] has found.
+pub(crate) fn named_text(path: &Path) -> Result<LabText, Failure> {
+    if path == Path::new("-") {
+        let text = standard_input().map_err(|error| unreadable(path, &error))?;
+        let name = "stdin".to_owned();
+        return Ok(LabText { name, text });
+    }
+    if let Some((name, text)) = find::shipped(path) {
+        let name = format!("{}.atm.yml", name.rsplit('/').next().unwrap_or(name));
+        let text = text.to_owned();
+        return Ok(LabText { name, text });
+    }
+    let read = aerostat_lab::files::text(path, MAX_INPUT, "a lab file");
+    let text = read.map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
+    let name = path.display().to_string();
+    Ok(LabText { name, text })
 }
 
 /// The text of a lab that [`find::find`] has found, except on standard input.

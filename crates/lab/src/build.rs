@@ -1,13 +1,12 @@
 //! From a resolved lab to machines, for both drivers.
 
 use crate::model::{
-    Attachment, CpuConfig, Host as HostModel, IntakeConfig, Lab, LaneServer, Lec as LecModel, Node,
-    NodeId, NodeKind, Queues, Router as RouterModel, Scale, Side, Switch as SwitchModel,
+    Attachment, CpuConfig, Elan, Host as HostModel, IntakeConfig, Lab, LaneServer, Lec as LecModel,
+    Node, NodeId, NodeKind, Router as RouterModel, Scale, Side,
 };
 use crate::plan;
 use crate::routing::Routing;
 use aerostat_node::atm::CellRate;
-use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::programs::Role;
 use aerostat_node::host::{Host, Ip, Segment};
 use aerostat_node::ip::meter::{FlowSpec, Meter};
@@ -15,14 +14,13 @@ use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface};
 use aerostat_node::ip::stack::{Stack, StackConfig, StackInterface};
 use aerostat_node::random::derived_seed;
 use aerostat_node::signalling::{self, Signalling};
-use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
+use aerostat_proto::ilmi;
 use aerostat_proto::interface;
 use aerostat_proto::lane::server;
 use aerostat_proto::lane::{Lec, LecConfig, ServerConfig};
-use aerostat_proto::{ilmi, uni};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
-use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, Vc};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -36,12 +34,17 @@ mod line;
 mod mpoa;
 mod native;
 mod scale;
+mod switch;
 
 use flows::flow_specs;
 pub use flows::{Placed, programs};
 pub(crate) use flows::{flow_ports, programs_of};
-use ip::{static_neighbours, static_routes};
+use ip::static_neighbours;
+pub(crate) use ip::static_routes;
+pub(crate) use lane::les_of;
 use lane::{bus_config, elan_name, lecs_config, les_config, pair, server_params};
+pub(crate) use scale::room;
+pub(crate) use switch::permanents;
 
 /// Selector of the address at which an MPOA server itself ends shortcuts; its control address has 0x52.
 const MPS_DATA_SELECTOR: u8 = 0x53;
@@ -55,6 +58,32 @@ pub enum Flavour {
     Embedded,
     /// All nodes that the lab does not declare embedded.
     Kernel,
+}
+
+/// True if this node is a Linux kernel in a lab of this flavour.
+pub(crate) fn is_kernel(lab: &Lab, id: NodeId, flavour: Flavour) -> bool {
+    let wish = match &lab.node(id).kind {
+        NodeKind::Host(host) => host.kernel,
+        NodeKind::Router(router) => router.kernel.or(Some(false)),
+        NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => Some(false),
+    };
+    flavour == Flavour::Kernel && wish != Some(false)
+}
+
+fn version_of(kind: &NodeKind) -> Option<Version> {
+    match kind {
+        NodeKind::Switch(_) => None,
+        NodeKind::LaneServer(server) => Some(server.uni),
+        NodeKind::Router(router) => Some(router.uni),
+        NodeKind::Host(host) => Some(host.uni),
+        NodeKind::Outside(outside) => outside.version,
+    }
+}
+
+/// The version of the UNI between switches.
+pub(crate) fn trunk_version(lab: &Lab) -> Version {
+    let all = lab.nodes().filter_map(|(_, node)| version_of(&node.kind));
+    all.max().unwrap_or(plan::UNI).max(plan::UNI)
 }
 
 /// The hosts of one lab, made on demand.
@@ -94,6 +123,12 @@ impl<'a> Builder<'a> {
         self.lab
     }
 
+    /// The nodes that are Linux kernels in this run, as far as the lab leaves that open.
+    #[must_use]
+    pub const fn flavour(&self) -> Flavour {
+        self.flavour
+    }
+
     /// With `split`, all daemons run in processes of their own, which the driver must provide.
     #[must_use]
     pub fn split(self, split: bool) -> Self {
@@ -115,12 +150,7 @@ impl<'a> Builder<'a> {
     /// True if this node is a Linux kernel in this run.
     #[must_use]
     pub fn is_kernel(&self, id: NodeId) -> bool {
-        let wish = match &self.lab.node(id).kind {
-            NodeKind::Host(host) => host.kernel,
-            NodeKind::Router(router) => router.kernel.or(Some(false)),
-            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => Some(false),
-        };
-        self.flavour == Flavour::Kernel && wish != Some(false)
+        is_kernel(self.lab, id, self.flavour)
     }
 
     /// The end system `id`; `None` for a switch and for nodes outside the lab. `life` counts its power-ups, from 0.
@@ -161,128 +191,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The switch `id`; `None` for an end system. `life` counts its power-ups, from 0.
-    #[must_use]
-    pub fn switch(&self, id: NodeId, life: u32) -> Option<Switch> {
-        let node = self.lab.node(id);
-        let NodeKind::Switch(model) = &node.kind else {
-            return None;
-        };
-        let mut routes = StaticRoutes::new();
-        for (prefix, ways) in self.routing.routes(id) {
-            routes.set_prefix(&prefix, ways);
-        }
-        let mut location = [0; 16];
-        location[..13].copy_from_slice(&model.prefix);
-        let mut switch = Switch::new(location, routes);
-        switch.hold_at_most(model.held.unwrap_or_else(|| scale::held(&self.scale)));
-        for port in &model.ports {
-            let peer = self.lab.node(port.peer);
-            let outside = match &peer.kind {
-                NodeKind::Outside(outside) => Some(outside),
-                _ => None,
-            };
-            let managed = self.lab.is_managed(port);
-            let given = outside.and_then(|outside| outside.version);
-            let version = self.version(&peer.kind);
-            let (side, kind) = match (port.side, port.station) {
-                (_, Some(_)) => (uni::Side::Network, PortKind::Host),
-                (Side::Network, None) => (uni::Side::Network, PortKind::Trunk),
-                (Side::User, None) => (uni::Side::User, PortKind::Trunk),
-            };
-            let interface = interface::Params::new(side, version).incarnation(life as u8);
-            let interface = self.timed(interface);
-            let link = self.lab.link(port.link);
-            let own = usize::from(link.ends[0].node != id);
-            let [rate, input] = [own, 1 - own].map(|side| link.lines[side].rate);
-            let limits = &self.lab.limits.port;
-            let mut config = PortConfig::new(&peer.name, kind, interface, rate).with(limits);
-            config.set_input(input);
-            config.link = link.name.clone();
-            config.split = self.split;
-            let usual = Some(model.police).filter(|_| kind == PortKind::Host);
-            config.police = link.police.or(usual).unwrap_or_default();
-            let serves = matches!(peer.kind, NodeKind::LaneServer(_));
-            if serves || matches!(peer.kind, NodeKind::Switch(_)) {
-                scale::widen_port(&mut config, &self.lab.limits, &self.scale);
-            } else if outside.is_none() {
-                scale::widen_host_port(&mut config, &self.lab.limits, &self.scale);
-            }
-            let queues = Queues::at(model, link);
-            config.set_queues(&queues.params);
-            config.discipline = queues.scheduler.unwrap_or_default();
-            config.calls = queues.calls;
-            config.paths.clone_from(&link.tunnels);
-            config.call_vpi = link.call_vpi;
-            config.ilmi = managed.then(|| ilmi::Config {
-                detect: outside.is_some_and(|outside| outside.trunk.is_some()),
-                line_rate: rate.cells_per_second(),
-                ..self.ilmi(&node.name, model, given, switch.port_count())
-            });
-            let number = switch.add_port(config);
-            if let Some(tolerance) = link.cdvt.or(outside.map(|_| OUTSIDE_CDVT)) {
-                switch.fabric_mut().tolerate(number.0, tolerance);
-            }
-            if let Some(station) = port.station.filter(|_| outside.is_none() && !managed) {
-                switch.register(number, station);
-            }
-            for address in outside.iter().flat_map(|outside| &outside.addresses) {
-                switch.register(number, *address);
-            }
-        }
-        for pvc in &self.lab.pvcs {
-            for (n, hop) in pvc.hops.iter().enumerate() {
-                if hop.switch != id {
-                    continue;
-                }
-                let [from, to] = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
-                let added = switch.add_permanent(Permanent {
-                    ends: [from, to],
-                    qos: pvc.qos,
-                    path: pvc.path,
-                    queue: pvc.queue,
-                    // The connection's own word counts where the cells enter the network.
-                    police: [n == 0, n + 1 == pvc.hops.len()]
-                        .map(|edge| pvc.police.filter(|_| edge)),
-                });
-                debug_assert!(added.is_ok(), "a resolved lab's labels are free");
-            }
-        }
-        Some(switch)
-    }
-
-    /// The ILMI configuration of a port of the switch `name` towards a host.
-    fn ilmi(
-        &self,
-        name: &str,
-        model: &SwitchModel,
-        version: Option<Version>,
-        port: usize,
-    ) -> ilmi::Config {
-        let [.., a, b, c, d, e, f] = model.prefix;
-        let system = MacAddr([a, b, c, d, e, f]);
-        let version = version.unwrap_or(Version::Uni40);
-        let mut config = ilmi::Config::new(ilmi::Side::Network, system, version);
-        config.name = format!("{name}/{port}");
-        config.number = port as i32 + 1;
-        config.prefixes = vec![model.prefix];
-        let server = self.lab.lane_server();
-        let own = server.map(|(_, _, server)| server.lecs);
-        let elans = self.lab.elans.iter();
-        let foreign = elans.filter_map(|elan| {
-            let servers = elan.foreign.as_ref()?;
-            let well_known = servers.well_known.then_some(AtmAddress::LECS);
-            servers.lecs.or(well_known)
-        });
-        config.lecs = own.into_iter().collect();
-        for lecs in foreign {
-            if !config.lecs.contains(&lecs) {
-                config.lecs.push(lecs);
-            }
-        }
-        config
-    }
-
     fn seed_of(&self, node: &str, purpose: &str, life: u32) -> u64 {
         derived_seed(self.seed, node, purpose).wrapping_add(u64::from(life) << 32)
     }
@@ -290,19 +198,9 @@ impl<'a> Builder<'a> {
     /// The version of the UNI between a switch and a node. Between switches it is the highest version of the lab, so
     /// that everything that two hosts support passes.
     fn version(&self, kind: &NodeKind) -> Version {
-        let of = |kind: &NodeKind| match kind {
-            NodeKind::Switch(_) => None,
-            NodeKind::LaneServer(server) => Some(server.uni),
-            NodeKind::Router(router) => Some(router.uni),
-            NodeKind::Host(host) => Some(host.uni),
-            NodeKind::Outside(outside) => outside.version,
-        };
         match kind {
-            NodeKind::Switch(_) => {
-                let all = self.lab.nodes.iter().filter_map(|node| of(&node.kind));
-                all.max().unwrap_or(plan::UNI).max(plan::UNI)
-            }
-            kind => of(kind).unwrap_or(plan::UNI),
+            NodeKind::Switch(_) => trunk_version(self.lab),
+            kind => version_of(kind).unwrap_or(plan::UNI),
         }
     }
 
@@ -354,10 +252,7 @@ impl<'a> Builder<'a> {
             Ip::Stack(Box::new(self.stack(name, model, life)))
         };
         let mut host = Host::new(name, self.signalling(id, model.uni, life), ip);
-        host.measure(Meter::new(
-            &self.flows,
-            model.lecs.iter().filter_map(|lec| lec.ip).collect(),
-        ));
+        host.measure(self.meter(id).unwrap_or_default());
         if self.is_kernel(id) && model.bridges() {
             host.bridge_to(Segment::kernel());
         } else if !model.bridge.is_empty() {
@@ -571,20 +466,54 @@ impl<'a> Builder<'a> {
         if model.ilmi {
             self.register(&mut host, id, &model.attachment, model.uni);
         }
+        self.add_lecs(&mut host, model);
+        for (_, elan) in self.lab.elans().filter(|(_, elan)| elan.is_own()) {
+            self.add_servers(&mut host, model, elan);
+        }
+        host
+    }
+
+    /// Adds LES and BUS of an ELAN.
+    pub(crate) fn add_servers(&self, host: &mut Host, model: &LaneServer, elan: &Elan) {
+        let pair = pair(elan, model);
+        let params = server_params(self.lab, model, &self.scale);
+        let bus_config = bus_config(elan, pair.bus, params.clone());
+        let les_config = les_config(elan, pair, model, params);
+        let les = self.server(ServerConfig::Les(les_config));
+        let bus = self.server(ServerConfig::Bus(bus_config));
+        host.add_elan(pair.les, les, bus);
+    }
+
+    /// Adds the LECS, if the host has it.
+    pub(crate) fn add_lecs(&self, host: &mut Host, model: &LaneServer) {
         if model.rank == 0 {
             let config = lecs_config(self.lab, model, &self.scale);
             host.add_server(self.server(ServerConfig::Lecs(config)));
         }
-        for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
-            let pair = pair(elan, model);
-            let params = server_params(self.lab, model, &self.scale);
-            let bus_config = bus_config(elan, pair.bus, params.clone());
-            let les_config = les_config(elan, pair, model, params);
-            let les = self.server(ServerConfig::Les(les_config));
-            let bus = self.server(ServerConfig::Bus(bus_config));
-            host.add_elan(les, bus);
+    }
+
+    /// Adds the MPOA client of an end system that runs without one.
+    pub(crate) fn add_client(&self, host: &mut Host, id: NodeId) {
+        let node = self.lab.node(id);
+        let NodeKind::Host(model) = &node.kind else {
+            return;
+        };
+        if let Some(mut mpc) = model.mpoa.clone() {
+            if model.ilmi {
+                mpc.control = mpc.control.with_prefix(NO_PREFIX);
+                mpc.data = mpc.data.with_prefix(NO_PREFIX);
+            }
+            self.add_mpc(host, (&node.name, &model.lecs), &mpc, 0);
         }
-        host
+    }
+
+    /// The meter of an end system: of the flows that begin or end there.
+    pub(crate) fn meter(&self, id: NodeId) -> Option<Meter> {
+        let NodeKind::Host(model) = &self.lab.node(id).kind else {
+            return None;
+        };
+        let own = model.lecs.iter().filter_map(|lec| lec.ip).collect();
+        Some(Meter::new(&self.flows, own))
     }
 
     fn server(&self, config: ServerConfig) -> impl Fn(u32) -> server::LaneServer + Send + use<> {

@@ -445,6 +445,11 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The name of a key, whose field has another name if it is a word of Rust: `where` for `r#where`.
+pub(crate) fn plain(field: &'static str) -> &'static str {
+    field.strip_prefix("r#").unwrap_or(field)
+}
+
 /// Defines a section of the file: a struct, its reader and its JSON Schema. A key has one of four forms; defaults and
 /// ranges have the notation of lab files.
 ///
@@ -469,7 +474,7 @@ macro_rules! section {
     (@type $type:ty, $range:expr) => { Option<crate::field::At<$type>> };
     (@type $type:ty = $default:expr $(, $range:expr)?) => { crate::field::Key<$type> };
     (@read $fields:ident $d:ident $field:ident: $type:ty) => {
-        $fields.field::<$type>(stringify!($field), $d)
+        $fields.field::<$type>(crate::field::plain(stringify!($field)), $d)
     };
     (@read $fields:ident $d:ident $field:ident: $type:ty, $range:expr) => {
         $fields.within::<$type>(&section!(@own $field, $range), $d)
@@ -481,7 +486,7 @@ macro_rules! section {
         <$type as crate::field::KeyedWithin>::key_within(&$fields, &section!(@own $field = $default, $range), $d)
     };
     (@own $field:ident $(= $default:expr)? $(, $range:expr)?) => {
-        crate::field::Own::new(stringify!($field))$(.or($default))?$(.within($range))?
+        crate::field::Own::new(crate::field::plain(stringify!($field)))$(.or($default))?$(.within($range))?
     };
     ($(#[$meta:meta])* $name:ident $(($keys:expr))? {
         $( $(#[$field_meta:meta])* $field:ident: $type:ty $(= $default:expr)? $(, $range:expr)?; )*
@@ -526,7 +531,7 @@ macro_rules! section {
                 tree: &crate::tree::Tree,
                 d: &mut crate::diag::Diagnostics,
             ) -> Option<Self> {
-                let mut known = vec![$( stringify!($field) ),*];
+                let mut known = vec![$( crate::field::plain(stringify!($field)) ),*];
                 let keys = Self::keys();
                 known.extend(keys.names());
                 let fields = crate::field::Fields::open(tree, stringify!($name), &known, d)?;

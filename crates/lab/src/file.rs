@@ -1,5 +1,6 @@
 //! The sections of a lab file: the allowed keys, and the JSON Schema. This module resolves nothing.
 
+mod checks;
 mod clip;
 mod ethernet;
 mod faults;
@@ -17,6 +18,7 @@ mod queues;
 mod timers;
 mod timing;
 
+pub(crate) use checks::{CheckFile, ColumnName, DelayText, PartText, PhaseText};
 pub(crate) use clip::{LEAST_MTU, LisFile, MemberFile, NextHopFile, PvcFile};
 pub(crate) use ethernet::{CableFile, FramesFile, PortFile, Vid};
 pub(crate) use faults::{BLOCK, DELAY, FaultFile, TRAINING};
@@ -98,6 +100,10 @@ section! {
         names: Option<Table<Name, At<Atm>>>;
         /// Other users that may use the ATM service of the hosts while the lab runs.
         sockets: Option<SocketServiceFile>;
+        /// Checks for 'aerostat check', which tell whether the lab does what it should.
+        checks: Option<Vec<CheckFile>>;
+        /// Answers to questions, for checks of them.
+        answers: Option<Table<Name, At<String>>>;
     }
 }
 section! {

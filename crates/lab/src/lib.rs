@@ -11,6 +11,7 @@
 //! | from a lab to machines, and the machines as a network, for both drivers | [`build`], [`routing`], [`starts`], [`plant`] |
 //! | the story, message by message and step by step | [`event`], [`ladder`] |
 //! | results | [`report`], [`results`], [`circuits`], [`dialogues`], [`books`], [`fairness`], [`occupancy`] |
+//! | what a lab should do, and whether it does | [`checks`] |
 //! | how files are written | [`files`] |
 //!
 //! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
@@ -40,7 +41,9 @@
 
 pub mod books;
 pub mod build;
+pub mod checks;
 pub mod circuits;
+pub mod converge;
 pub mod diag;
 pub mod dialogues;
 pub mod event;
@@ -58,6 +61,7 @@ pub mod ladder;
 mod lines;
 pub mod members;
 pub mod model;
+pub mod numbers;
 pub mod occupancy;
 mod overrides;
 mod parameter;
@@ -86,7 +90,9 @@ pub use resolve::label;
 
 use crate::diag::Severity;
 use crate::field::FromTree as _;
+use crate::numbers::Numbers;
 use sha2::Digest as _;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Largest lab file, octets. Endless input, such as `/dev/zero`, is not read for ever.
@@ -111,6 +117,10 @@ pub struct Checked {
     pub digest: String,
     /// Text of the file, without overrides.
     pub text: String,
+    /// Checks of the file, or those in their place.
+    pub checks: Vec<checks::Check>,
+    /// Answers of the file by name.
+    pub answers: BTreeMap<String, String>,
 }
 
 impl Checked {
@@ -260,8 +270,82 @@ pub fn read_from(
 /// # Errors
 /// All mistakes that were found.
 pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Checked, Diagnostics> {
+    parse_for(name, text, overrides, &Numbers::default())
+}
+
+/// Like [`parse`], for a lab that runs: what is in `known` keeps its number in the address plan.
+///
+/// # Errors
+/// All mistakes that were found.
+pub fn parse_for(
+    name: &str,
+    text: &str,
+    overrides: &[Override],
+    known: &Numbers,
+) -> Result<Checked, Diagnostics> {
     let mut d = Diagnostics::new(name, text);
-    match check(name, text, overrides, &mut d) {
+    let found = check(name, (text, None), overrides, known, &mut d);
+    finish(found, (text, overrides), d)
+}
+
+/// A file of checks, by its name for messages and its text.
+#[derive(Clone, Copy, Debug)]
+pub struct ChecksText<'a> {
+    /// Name for messages.
+    pub name: &'a str,
+    /// Text.
+    pub text: &'a str,
+}
+
+/// Like [`parse`], with checks of another file in place of those of the lab. Other sections of that file (`until`,
+/// `traffic`, `faults` and so on) stand in place of those of the lab, too; `answers` alone are the lab's.
+///
+/// # Errors
+/// All mistakes that were found in both.
+pub fn parse_with_checks(
+    name: &str,
+    text: &str,
+    overrides: &[Override],
+    checks: ChecksText<'_>,
+) -> Result<Checked, Diagnostics> {
+    let mut d = Diagnostics::new(name, text);
+    let found = check(
+        name,
+        (text, Some(checks)),
+        overrides,
+        &Numbers::default(),
+        &mut d,
+    );
+    finish(found, (text, overrides), d)
+}
+
+/// The checks of a file of checks, without a lab. Its other sections are not read.
+///
+/// # Errors
+/// All mistakes that were found.
+pub fn parse_checks(name: &str, text: &str) -> Result<Vec<checks::Check>, Diagnostics> {
+    let mut d = Diagnostics::new(name, text);
+    let read = |d: &mut Diagnostics| {
+        let file = tree::parse(text, 0, 0, d)?;
+        let (at, value) = (file.at, tree::Value::Null);
+        let mut lab = tree::Tree { at, value };
+        checks::replace(&mut lab, file, d)?;
+        if let tree::Value::Map(sections) = &mut lab.value {
+            sections.retain(|(key, _)| key.text == "checks");
+        }
+        let file = file::LabFile::from_tree(&lab, d)?;
+        Some(checks::read(&file, d))
+    };
+    let checks = read(&mut d).filter(|_| !d.has_errors());
+    checks.ok_or(d)
+}
+
+fn finish(
+    found: Option<Found>,
+    (text, overrides): (&str, &[Override]),
+    d: Diagnostics,
+) -> Result<Checked, Diagnostics> {
+    match found {
         Some(found) if !d.has_errors() => Ok(Checked {
             lab: found.lab,
             warnings: d,
@@ -271,6 +355,8 @@ pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Checked, 
             capture: found.capture,
             digest: digest(text, overrides),
             text: text.to_owned(),
+            checks: found.checks,
+            answers: found.answers,
         }),
         _ => Err(d),
     }
@@ -283,24 +369,42 @@ struct Found {
     obstacles: Vec<resolve::Obstacle>,
     group: Option<diag::Span>,
     capture: Option<diag::Span>,
+    checks: Vec<checks::Check>,
+    answers: BTreeMap<String, String>,
 }
 
 /// Reads and checks a lab; looks for further mistakes behind those that it finds first.
-fn check(name: &str, text: &str, overrides: &[Override], d: &mut Diagnostics) -> Option<Found> {
+fn check(
+    name: &str,
+    (text, checks): (&str, Option<ChecksText<'_>>),
+    overrides: &[Override],
+    known: &Numbers,
+    d: &mut Diagnostics,
+) -> Option<Found> {
     let mut root = tree::parse(text, 0, 0, d)?;
+    if let Some(file) = checks {
+        let source = d.add_source(file.name.to_owned(), file.text);
+        let checks = tree::parse(file.text, source, 0, d)?;
+        checks::replace(&mut root, checks, d)?;
+    }
     for option in overrides {
         overrides::apply(&mut root, option, d);
     }
-    let checked = of_tree(&root, name, d);
+    let checked = of_tree(&root, (name, known), d);
     if checked.is_ok() && d.has_errors() {
-        let again = |rest: &tree::Tree, d: &mut Diagnostics| of_tree(rest, name, d).is_ok();
+        let again =
+            |rest: &tree::Tree, d: &mut Diagnostics| of_tree(rest, (name, known), d).is_ok();
         gather::further(root, d, again);
     }
     checked.ok().flatten()
 }
 
 /// Checks the tree of a lab file. An error if the lab is too large to look for further mistakes.
-fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<Found>, TooLarge> {
+fn of_tree(
+    root: &tree::Tree,
+    (name, known): (&str, &Numbers),
+    d: &mut Diagnostics,
+) -> Result<Option<Found>, TooLarge> {
     let wrong = d.count(Severity::Error);
     let Some(file) = file::LabFile::from_tree(root, d) else {
         return Ok(None);
@@ -312,8 +416,11 @@ fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<
     if d.count(Severity::Error) > wrong {
         return Ok(None);
     }
-    let lab = resolve::resolve(&file, lab_name(name), d);
+    let lab = resolve::resolve(&file, lab_name(name), known, d);
+    let checks = checks::read(&file, d);
     Ok(lab.map(|lab| Found {
+        checks,
+        answers: checks::answers(&file),
         virtual_time: resolve::in_virtual_time(&file, &lab),
         lab,
         obstacles: resolve::obstacles(&file),

@@ -61,6 +61,21 @@ impl Members {
         }
     }
 
+    /// The interfaces of a changed lab: those that stay keep their state.
+    pub fn adopt(&mut self, lab: &Lab) {
+        let mut new = Self::new(lab);
+        for (is, was) in new.nodes.iter_mut().zip(&self.nodes) {
+            for (is, was) in is.iter_mut().zip(was) {
+                let served = is.served;
+                *is = Interface {
+                    served,
+                    ..was.clone()
+                };
+            }
+        }
+        *self = new;
+    }
+
     fn change(&mut self, (node, itf): (NodeId, usize), what: impl FnOnce(&mut Interface)) -> bool {
         let interfaces = self.nodes.get_mut(node.0);
         let Some(interface) = interfaces.and_then(|all| all.get_mut(itf)) else {

@@ -23,6 +23,7 @@ mod occupancy;
 mod outside;
 mod pseudowire;
 mod queues;
+mod retired;
 mod scale;
 mod tcp;
 mod timers;
@@ -44,6 +45,7 @@ pub use occupancy::Occupancy;
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use pseudowire::{CellWire, Gathering, L2tp, L2tpEnds, Labels, Mpls, Scope, SduWire};
 pub use queues::Queues;
+pub use retired::Retired;
 pub use scale::Scale;
 pub use tcp::{
     ByKernel, Congestion, Follows, GivenKey, InForce, KERNELS, KEYS, Tcp, TcpParams, TcpRanges,
@@ -51,6 +53,7 @@ pub use tcp::{
 pub use timers::Timers;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
+use crate::numbers::Numbers;
 use crate::units::IpNet;
 use aerostat_node::atm::{NicConfig, Policing};
 use aerostat_node::host::sockets::programs::Program;
@@ -116,6 +119,10 @@ pub struct Lab {
     pub names: Vec<(String, AtmAddress)>,
     /// The group of the system whose members may connect to the socket service, beside the user of the lab.
     pub sockets_group: Option<String>,
+    /// Numbers of its nodes and ELANs in the address plan.
+    pub numbers: Numbers,
+    /// Parts that are no longer there. A file has none: they are of a lab that runs and was changed.
+    pub retired: Retired,
 }
 
 /// A node of the lab.
@@ -169,7 +176,9 @@ impl Lab {
     #[must_use]
     pub fn speaks_ilmi(&self, node: &Node) -> bool {
         match &node.kind {
-            NodeKind::Switch(switch) => switch.ports.iter().any(|port| self.is_managed(port)),
+            NodeKind::Switch(switch) => {
+                self.ports_of(switch).any(|(_, port)| self.is_managed(port))
+            }
             // The far end of a link has its own ILMI.
             NodeKind::Outside(_) => false,
             kind => kind.registers(),

@@ -10,7 +10,7 @@ mod part;
 pub use part::{MOST_SHOWN, shown};
 
 use crate::lines;
-use crate::model::{Lab, LineParams, NodeKind, SubnetKind};
+use crate::model::{Lab, LineParams, LinkId, NodeKind, SubnetKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -99,6 +99,9 @@ pub struct Machine {
     pub busy: bool,
     /// Hosts at a switch that the picture leaves out ([`Picture::part`]).
     pub hosts: usize,
+    /// True once it was removed from the running lab.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
 }
 
 /// How far a machine is a member of a network.
@@ -130,6 +133,9 @@ pub struct Cable {
     pub rates: [f64; 2],
     /// Cells per second that its first and its second end have sent, if this is known and the link has been used.
     pub carried: Option<[f64; 2]>,
+    /// True once it was removed from the running lab.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
 }
 
 /// An ELAN, a subnet of Classical IP or an ATM line.
@@ -258,6 +264,7 @@ impl Picture {
                 down: false,
                 busy: false,
                 hosts: 0,
+                gone: false,
             }));
         }
         let ends = lab.traffic.iter().flat_map(|flow| lab.ends_of(flow));
@@ -265,7 +272,11 @@ impl Picture {
         for machine in &mut machines {
             machine.busy = ends.contains(&*machine.name);
         }
-        let cables = lab.links.iter().map(|link| Cable {
+        for id in &lab.retired.nodes {
+            machines[id.0].gone = true;
+        }
+        let cables = lab.links.iter().enumerate().map(|(number, link)| Cable {
+            gone: !lab.has_link(LinkId(number)),
             name: link.name.clone(),
             ends: link.ends.map(|end| end.node.0),
             ports: link.ends.map(|end| end.port.into()),
@@ -367,6 +378,7 @@ fn machine(node: &crate::model::Node) -> Machine {
         behind: None,
         down: false,
         busy: false,
+        gone: false,
         hosts: 0,
     }
 }

@@ -65,7 +65,7 @@ impl Routing {
     pub fn new(lab: &Lab) -> Self {
         let mut edges: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
         for (id, _, switch) in lab.switches() {
-            let trunks = switch.ports.iter().enumerate();
+            let trunks = lab.ports_of(switch);
             let trunks = trunks.filter(|(_, port)| port.station.is_none());
             let of = edges.entry(id).or_default();
             for (number, port) in trunks {
@@ -98,6 +98,15 @@ impl Routing {
         } else {
             self.lost.insert(end)
         }
+    }
+
+    /// Takes over which ends of links are unusable, as far as they are there.
+    pub fn lose_as(&mut self, before: &Self) {
+        let there = |(switch, port): &&End| {
+            let edges = self.edges.get(switch).into_iter().flatten();
+            edges.map(|edge| edge.port).any(|own| own == *port)
+        };
+        self.lost = before.lost.iter().filter(there).copied().collect();
     }
 
     /// The switches.
@@ -219,7 +228,7 @@ fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
             local: false,
         };
         add(switch.prefix.to_vec(), itself);
-        for (number, port) in switch.ports.iter().enumerate() {
+        for (number, port) in lab.ports_of(switch) {
             // A node that registers its own addresses has no address before that.
             let by_itself = lab.node(port.peer).kind.registers();
             if let Some(station) = port.station.filter(|_| !by_itself) {

@@ -317,9 +317,10 @@ pub fn settings(lab: &Lab, until: Instant) -> Value {
         description: _,
         seed,
         until: _,
-        nodes,
-        links,
-        elans,
+        // Those that are there.
+        nodes: _,
+        links: _,
+        elans: _,
         pvcs,
         // With the programs.
         sockets_expect: _,
@@ -331,14 +332,17 @@ pub fn settings(lab: &Lab, until: Instant) -> Value {
         occupancy,
         names: given,
         sockets_group,
+        // The addresses that follow from these stand with their nodes.
+        numbers: _,
+        retired: _,
     } = lab;
     let flows = traffic.iter().enumerate();
     json!({
         "seed": seed,
         "until_s": until.published(lab),
-        "nodes": named(lab.nodes().zip(nodes).map(|((id, _), node)| (node.name.clone(), nodes::of(lab, id, node)))),
-        "links": named(links.iter().map(|link| (link.name.clone(), link.published(lab)))),
-        "subnets": named(elans.iter().map(|elan| (elan.name.clone(), elan.published(lab)))),
+        "nodes": named(lab.nodes().map(|(id, node)| (node.name.clone(), nodes::of(lab, id, node)))),
+        "links": named(lab.links().map(|(_, link)| (link.name.clone(), link.published(lab)))),
+        "subnets": named(lab.elans().map(|(_, elan)| (elan.name.clone(), elan.published(lab)))),
         "pvcs": pvcs.published(lab),
         "traffic": named(flows.map(|(index, flow)| (flow.name.clone(), traffic::of_flow(lab, index, flow)))),
         "faults": faults.published(lab),

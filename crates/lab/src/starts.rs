@@ -44,21 +44,52 @@ impl Starts {
             })
         });
         let flows: Vec<Option<Start>> = flows.collect();
-        let mut of: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
-        for (index, start) in flows.iter().enumerate() {
-            for (node, _) in start.iter().flat_map(|start| &start.passes) {
-                let list = of.entry(*node).or_default();
-                if list.last() != Some(&index) {
-                    list.push(index);
-                }
-            }
-        }
         Self {
+            of: of_nodes(&flows),
             flows,
-            of,
             members: Members::new(lab),
             fresh: BTreeSet::new(),
         }
+    }
+
+    /// The lab has changed. A flow that is new starts when its hosts can be reached, and not before its start time,
+    /// counted from now.
+    pub fn adopt(&mut self, lab: &Lab, now: Instant) {
+        let mut new = Self::new(lab);
+        let owners = owners(lab);
+        for (index, start) in new.flows.iter_mut().enumerate() {
+            let flow = &lab.traffic[index];
+            match self.flows.get(index) {
+                Some(None) => *start = None,
+                Some(Some(was)) => {
+                    let (waits, first) = (was.waits, was.first);
+                    let passes = passes(lab, &owners, flow);
+                    *start = Some(Start {
+                        waits,
+                        first,
+                        passes,
+                    });
+                }
+                None if flow.waits => {}
+                None => {
+                    *start = Some(Start {
+                        waits: true,
+                        first: Some(now + flow.start),
+                        passes: passes(lab, &owners, flow),
+                    });
+                }
+            }
+            if lab.retired.flows.contains(&index)
+                && let Some(start) = start
+            {
+                start.waits = false;
+            }
+        }
+        new.of = of_nodes(&new.flows);
+        new.members = self.members.clone();
+        new.members.adopt(lab);
+        new.fresh = lab.nodes().map(|(id, _)| id).collect();
+        *self = new;
     }
 
     /// The interfaces that can be reached.
@@ -100,8 +131,10 @@ impl Starts {
 
     /// A node restarts: the flows that it sends wait for it again.
     pub fn again(&mut self, lab: &Lab, node: NodeId) {
-        for (start, flow) in self.flows.iter_mut().zip(&lab.traffic) {
-            if let Some(start) = start.as_mut().filter(|_| flow.from == node) {
+        let flows = self.flows.iter_mut().zip(&lab.traffic);
+        for (index, (start, flow)) in flows.enumerate() {
+            let there = flow.from == node && !lab.retired.flows.contains(&index);
+            if let Some(start) = start.as_mut().filter(|_| there) {
                 start.waits = true;
             }
         }
@@ -155,6 +188,20 @@ impl Starts {
         };
         Instant::ZERO + lab.end_from(start)
     }
+}
+
+/// The flows that wait for each node.
+fn of_nodes(flows: &[Option<Start>]) -> BTreeMap<NodeId, Vec<usize>> {
+    let mut of: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
+    for (index, start) in flows.iter().enumerate() {
+        for (node, _) in start.iter().flat_map(|start| &start.passes) {
+            let list = of.entry(*node).or_default();
+            if list.last() != Some(&index) {
+                list.push(index);
+            }
+        }
+    }
+    of
 }
 
 /// The interfaces that the packets of a flow and their answers pass; if the lab does not know the path, only the

@@ -81,7 +81,9 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
             Reply::Answer(one_table(node, table))
         }
         // The loop itself handles these requests.
-        Request::Move { .. } | Request::Stop => Reply::Answer(Answer::error("not now", "")),
+        Request::Move { .. } | Request::Converge(_) | Request::Stop => {
+            Reply::Answer(Answer::error("not now", ""))
+        }
         Request::Exec { node } => exec(site, node).unwrap_or_else(Reply::Answer),
         Request::Graph => Reply::Answer(graph::picture(site)),
         Request::Hosts => Reply::Answer(programs::hosts(site)),
@@ -597,12 +599,12 @@ pub(crate) fn move_station(site: &Site<'_>, station: &str, host: &str, reply: Sy
 
 /// The links with these names; all links if there are no names.
 fn links_of(lab: &Lab, names: &[String]) -> Result<Vec<LinkId>, Answer> {
-    let all = || (0..lab.links.len()).map(LinkId);
+    let all = || lab.links().map(|(link, _)| link);
     let mut links = Vec::new();
     for name in names {
         let found = all().find(|id| lab.link(*id).name == *name);
         links.push(found.ok_or_else(|| {
-            let known: Vec<&str> = lab.links.iter().map(|link| link.name.as_str()).collect();
+            let known: Vec<&str> = lab.links().map(|(_, link)| link.name.as_str()).collect();
             Answer::error(
                 format!("there is no link '{name}'"),
                 format!("links: {}", known.join(", ")),

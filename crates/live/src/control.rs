@@ -14,6 +14,7 @@ pub use server::{Connections, Counters, listen, serve};
 
 use crate::programs::Program;
 use crate::story::Steps;
+use aerostat_lab::converge::Plan;
 use aerostat_node::inspect::StateKind;
 use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
@@ -22,8 +23,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 /// A client's word that ends a stream: all that was passed on before still comes.
 const END_OF_STREAM: &[u8] = b"\n";
-/// Longest request line, octets.
-const MAX_REQUEST: u64 = 64 * 1024;
+/// Longest request line, octets: room for the text of a lab file as JSON.
+const MAX_REQUEST: u64 = 9 << 20;
 /// Limit of chunks that wait for a slow reader of a stream.
 pub const STREAM_DEPTH: usize = 4096;
 
@@ -117,6 +118,8 @@ pub enum Request {
         /// `NODE`, `NODE/SERVICE` or the name of a link.
         target: String,
     },
+    /// Compares the lab with another file, and brings it there. The answer is a [`Converged`].
+    Converge(Converge),
     /// Values of links, or a change of them. The answer is a table of the directions of these links.
     Link(LinkRequest),
     /// Plugs a station into another bridging host. Both are kernel hosts.
@@ -202,6 +205,39 @@ pub struct Gather {
     /// Messages, details and main steps of the story of one telling in the long run, of each. After a quiet time a
     /// telling may have 200 of each.
     pub messages: u32,
+}
+
+/// A file for a running lab.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Converge {
+    /// Text of the file.
+    pub text: String,
+    /// Changes of its values, in the notation of `--set`.
+    pub set: Vec<String>,
+    /// Nodes that may start again.
+    pub restart: Vec<String>,
+    /// True to start those nodes again that have to.
+    #[serde(default)]
+    pub restart_needed: bool,
+    /// True to compare only.
+    pub dry_run: bool,
+}
+
+/// The answer to [`Converge`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Converged {
+    /// The changes.
+    pub plan: Plan,
+    /// True if they were made.
+    pub done: bool,
+    /// Nodes that were started again.
+    pub restarted: Vec<String>,
+    /// Changes that could not be made, each with its reason.
+    pub left: Vec<String>,
+    /// True if the lab has kernel hosts.
+    pub kernel: bool,
+    /// True if its daemons are processes of their own.
+    pub split: bool,
 }
 
 /// Requests about links.

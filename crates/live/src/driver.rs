@@ -14,27 +14,28 @@ use crate::budget::{self, Budget, STEP};
 use crate::clock::{Alarm, Clock};
 use crate::confine::{Needs, confine};
 use crate::control::{self, Answer, Pending, Reply, Request};
+use crate::converge::{self, Prepared};
 use crate::daemons::Daemons;
 use crate::detach::Ties;
 use crate::helper::Helper;
 use crate::keepers::Keepers;
 use crate::kernel::Kernels;
 use crate::next_hops::NextHopFiles;
-use crate::notice::{Notice, Report, UpError};
+use crate::notice::{File, Notice, Report, UpError};
 use crate::outside::Links;
 use crate::pictures::Pictures;
 use crate::programs::Commanded;
 use crate::results;
 use crate::runtime_dir::Claim;
 use crate::signals::Signals;
-use crate::site::{Inside, Site, Sources, Word};
+use crate::site::{Carried, Inside, Site, Sources, Word};
 use crate::socket_service::SocketService;
 use crate::source::Slot;
 use crate::story::Story;
 use crate::world::World;
-use aerostat_lab::build::Builder;
+use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Names;
-use aerostat_lab::model::{Lab, NodeId};
+use aerostat_lab::model::{FaultKind, NodeId};
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::{HostCommand, ServiceKind};
@@ -85,7 +86,7 @@ struct Ending {
 
 /// The parts of which a loop is made.
 pub(crate) struct Parts<'a, 'b> {
-    pub(crate) lab: &'a Lab,
+    pub(crate) file: &'a File,
     pub(crate) builder: &'a Builder<'a>,
     pub(crate) kernels: Kernels,
     /// Daemons in processes of their own.
@@ -98,26 +99,112 @@ pub(crate) struct Parts<'a, 'b> {
     /// Time of the start, since 1970.
     pub(crate) epoch: Duration,
     pub(crate) caller: &'a mut dyn FnMut(Notice<'_>),
+    /// True if this machine itself is the lab's host.
+    pub(crate) machine: bool,
 }
 
 /// The loop of a lab.
 pub(crate) struct Driver<'a> {
     pub(crate) site: Site<'a>,
+    file: &'a File,
     poll: Poll,
     alarm: Alarm,
     signals: Signals,
     requests: Receiver<Pending>,
     /// Results of other threads.
     done: Receiver<Word>,
+    /// New labs of other threads.
+    prepared: Receiver<Prepared>,
     /// How often no descriptor was free for a client, as far as it has been reported.
     exhausted: u64,
     ending: Ending,
 }
 
+/// How a loop ends.
+pub(crate) enum Run {
+    /// The lab is over.
+    Ended(Box<Report>),
+    /// The lab becomes another one.
+    Halted(Box<(Halted, Prepared)>),
+}
+
+/// A loop between two files.
+pub(crate) struct Halted {
+    carried: Carried,
+    poll: Poll,
+    alarm: Alarm,
+    signals: Signals,
+    requests: Receiver<Pending>,
+    done: Receiver<Word>,
+    prepared: Receiver<Prepared>,
+    exhausted: u64,
+}
+
+impl Halted {
+    /// Makes the lab that of its new file, which is returned.
+    pub(crate) fn converge(
+        &mut self,
+        next: Prepared,
+        how: (Flavour, bool),
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) -> File {
+        self.carried.converge(next, how, tell)
+    }
+}
+
 impl<'a> Driver<'a> {
+    /// Goes on with another file.
+    pub(crate) fn resume(
+        halted: Halted,
+        (file, builder): (&'a File, &'a Builder<'a>),
+        caller: &'a mut dyn FnMut(Notice<'_>),
+    ) -> Self {
+        Self {
+            site: halted.carried.site(caller, (&file.checked.lab, builder)),
+            file,
+            poll: halted.poll,
+            alarm: halted.alarm,
+            signals: halted.signals,
+            requests: halted.requests,
+            done: halted.done,
+            prepared: halted.prepared,
+            exhausted: halted.exhausted,
+            ending: Ending::default(),
+        }
+    }
+
+    /// The new lab of another thread, if there is one for the lab as it is.
+    fn next_lab(&mut self, now: Instant) -> Option<Prepared> {
+        let next = self.prepared.try_recv().ok()?;
+        let site = &mut self.site;
+        if self.ending.by.is_some() || !next.is_current(site.generation) {
+            return None;
+        }
+        for node in &next.again {
+            site.daemon_fault(FaultKind::Restart(*node, None), now);
+        }
+        site.drain(now);
+        site.recount();
+        Some(next)
+    }
+
+    fn halt(self, next: Prepared) -> Run {
+        let halted = Halted {
+            carried: self.site.carry(),
+            poll: self.poll,
+            alarm: self.alarm,
+            signals: self.signals,
+            requests: self.requests,
+            done: self.done,
+            prepared: self.prepared,
+            exhausted: self.exhausted,
+        };
+        Run::Halted(Box::new((halted, next)))
+    }
+
     pub(crate) fn new(parts: Parts<'a, '_>) -> Result<Self, UpError> {
         let Parts {
-            lab,
+            file,
             builder,
             mut daemons,
             helper,
@@ -125,6 +212,7 @@ impl<'a> Driver<'a> {
             signals,
             ..
         } = parts;
+        let lab = &file.checked.lab;
         let poll = Poll::new()?;
         let alarm = Alarm::new()?;
         let registry = poll.registry().try_clone()?;
@@ -149,6 +237,7 @@ impl<'a> Driver<'a> {
         let confinement = confine(parts.needs).with(helper);
         let (requests, connections) = control::serve(listener, wake).map_err(socket)?;
         let (to_loop, done) = channel();
+        let (to_converge, prepared) = channel();
         let clock = Clock::start();
         let mut site = Site {
             caller: parts.caller,
@@ -185,6 +274,9 @@ impl<'a> Driver<'a> {
             faults: Faults::of(lab),
             missing: Vec::new(),
             ready: false,
+            machine: parts.machine,
+            generation: 0,
+            prepared: to_converge,
         };
         for text in site.confinement.missing().into_iter().chain(without) {
             site.tell(Notice::Note(text));
@@ -196,24 +288,30 @@ impl<'a> Driver<'a> {
             signals,
             requests,
             done,
+            prepared,
+            file,
             exhausted: 0,
             ending: Ending::default(),
         })
     }
 
-    /// Runs until stopped.
-    pub(crate) fn run(
-        mut self,
-        patience: Option<Duration>,
-        results: &dyn Fn(&Report) -> serde_json::Value,
-    ) -> Result<Report, UpError> {
-        let broken = |error| UpError::Io("the lab's loop".into(), error);
+    /// Starts the network.
+    pub(crate) fn start(&mut self) {
         let begin = self.site.clock.now();
         (self.site).visit(Slot::Links, (true, begin), |links, turn| {
             links.come_up(turn);
         });
         let now = self.site.clock.now();
         self.site.world.start(self.site.builder, now);
+    }
+
+    /// Runs until stopped, or until the lab becomes another one.
+    pub(crate) fn run(
+        mut self,
+        patience: Option<Duration>,
+        results: &dyn Fn(&Report) -> serde_json::Value,
+    ) -> Result<Run, UpError> {
+        let broken = |error| UpError::Io("the lab's loop".into(), error);
         let mut events = Events::with_capacity(256);
         let mut look_at = Instant::ZERO;
         let mut remind = (Instant::ZERO + LOOK * 10, REMIND);
@@ -223,6 +321,9 @@ impl<'a> Driver<'a> {
             let mut reading = self.work(now);
             reading |= self.answer(now);
             self.others(now);
+            if let Some(next) = self.next_lab(now) {
+                return Ok(self.halt(next));
+            }
             self.site.turn(Slot::Keepers, true, now);
             self.ending.asked |= self.signals.come() > 0;
             if self.ending.asked && self.ending.by.is_none() {
@@ -244,7 +345,7 @@ impl<'a> Driver<'a> {
                     if !self.ending.stoppers.is_empty() {
                         self.farewell(results(&report));
                     }
-                    return Ok(report);
+                    return Ok(Run::Ended(Box::new(report)));
                 }
                 self.look(now, &mut remind);
                 if let Some(patience) = patience
@@ -372,6 +473,7 @@ impl<'a> Driver<'a> {
                 Request::Move { station, host } => {
                     answers::move_station(&self.site, station, host, reply);
                 }
+                Request::Converge(file) => converge::begin(&self.site, file, reply),
                 Request::Stop => {
                     self.ending.asked = true;
                     self.ending.stoppers.push(reply);
@@ -475,6 +577,7 @@ impl<'a> Driver<'a> {
             run,
             calls_left,
             recording: None,
+            file: self.file.clone(),
         })
     }
 

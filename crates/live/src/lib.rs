@@ -12,6 +12,7 @@ pub mod charset;
 mod clock;
 pub mod confine;
 pub mod control;
+mod converge;
 pub mod daemons;
 pub mod detach;
 mod driver;

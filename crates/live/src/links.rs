@@ -74,7 +74,7 @@ pub(crate) fn answer(
 /// The values of some links, or of all.
 fn show(site: &Site<'_>, names: &[String]) -> Result<Answer, Answer> {
     let links = match names {
-        [] => (0..site.lab.links.len()).map(LinkId).collect(),
+        [] => site.lab.links().map(|(link, _)| link).collect(),
         names => {
             let found = names.iter().map(|name| find(site.lab, name));
             found.collect::<Result<Vec<_>, _>>()?

@@ -6,6 +6,7 @@ use crate::runtime_dir::LabState;
 use crate::story::Step;
 use aerostat_lab::event::Names;
 use aerostat_lab::report::RunReport;
+use aerostat_lab::{Checked, Override};
 use aerostat_proto::Instant;
 use aerostat_wire::some_of;
 use std::io;
@@ -45,6 +46,17 @@ pub struct Report {
     pub calls_left: usize,
     /// Of a lab with `capture:`, the octets of its recording, or why it is not complete.
     pub recording: Option<Result<u64, String>>,
+    /// The lab at its end: it may have become that of another file.
+    pub file: File,
+}
+
+/// A checked lab file, and the changes of its values that are part of it.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The lab.
+    pub checked: Checked,
+    /// The changes by `--set`.
+    pub set: Vec<Override>,
 }
 
 /// Why a lab does not run.

@@ -11,13 +11,14 @@
 //! socket. Then this process gives up its own rights ([`crate::confine`]), and starts its first thread.
 
 use crate::confine::Needs;
+use crate::converge::Prepared;
 use crate::daemons::Daemons;
 use crate::detach::Ties;
-use crate::driver::{Driver, Parts};
+use crate::driver::{Driver, Halted, Parts, Run};
 use crate::helper::{Helper, Owned};
 use crate::kernel::{self, KernelNode, Kernels, Place};
 use crate::namespace;
-pub use crate::notice::{Notice, Report, UpError};
+pub use crate::notice::{File, Notice, Report, UpError};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::signals::Signals;
 use crate::stations::Stations;
@@ -66,11 +67,12 @@ pub struct Options {
 /// # Errors
 /// See [`UpError`].
 pub fn run(
-    lab: &Lab,
+    file: &File,
     options: &Options,
     tell: &mut dyn FnMut(Notice<'_>),
     results: &dyn Fn(&Report) -> serde_json::Value,
 ) -> Result<Report, UpError> {
+    let lab = &file.checked.lab;
     let started = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -97,16 +99,7 @@ pub fn run(
     if options.end_with_parent {
         crate::detach::end_with_parent();
     }
-    let followed = kernels.iter().flat_map(|kernels| &kernels.nodes);
-    let followed = followed.map(|(id, made)| (lab.node(*id).name.as_str(), &made.tcp[..]));
-    let notes = [
-        left_out(lab, &builder),
-        made_embedded(lab, &builder).into_iter().collect(),
-        not_followed(lab, &builder),
-        nothing_behind(lab, &builder, options.machine),
-        kernel::tcp::notes(followed),
-    ];
-    for note in notes.concat() {
+    for note in notes(&builder, kernels.as_ref(), options.machine) {
         tell(Notice::Note(note));
     }
     let daemons = options.split.then(|| Daemons::new(lab, claim.directory()));
@@ -123,8 +116,8 @@ pub fn run(
         .map_err(|error| UpError::Io("the lab's log".into(), error))?;
     let path = &options.recording;
     let failed = |error| UpError::Recording(path.clone(), error);
-    let file = (!lab.capture.is_empty()).then(|| files::begin(path, Named::ByProgram));
-    let file = file.transpose().map_err(failed)?;
+    let recording = (!lab.capture.is_empty()).then(|| files::begin(path, Named::ByProgram));
+    let recording = recording.transpose().map_err(failed)?;
     if let Some(directory) = &options.results {
         let failed = |error| UpError::Results(directory.clone(), error);
         std::fs::create_dir_all(directory).map_err(failed)?;
@@ -137,7 +130,7 @@ pub fn run(
     let needs = Needs::of(lab, claim.directory(), options.results.as_deref());
     // From here on this process has no privilege.
     let mut driver = Driver::new(Parts {
-        lab,
+        file,
         builder: &builder,
         kernels: kernels.unwrap_or_default(),
         daemons,
@@ -147,17 +140,57 @@ pub fn run(
         needs: &needs,
         signals,
         epoch: started,
-        caller: tell,
+        caller: &mut *tell,
+        machine: options.machine,
     })?;
-    if let Some(file) = file {
-        driver.site.record(file).map_err(failed)?;
+    if let Some(recording) = recording {
+        driver.site.record(recording).map_err(failed)?;
         let links = counted(lab.capture.len(), "link", "links");
         let path = options.recording.display();
         let text = format!("recording {links} into {path}");
         driver.site.tell(Notice::Note(text));
     }
     driver.site.tell(Notice::Started);
-    driver.run(options.patience, results)
+    driver.start();
+    match driver.run(options.patience, results)? {
+        Run::Ended(report) => Ok(*report),
+        Run::Halted(halted) => go_on(*halted, (flavour, options.split), tell, results),
+    }
+}
+
+/// Keys and traffic of the lab file without effect in this run.
+fn notes(builder: &Builder<'_>, kernels: Option<&Kernels>, machine: bool) -> Vec<String> {
+    let lab = builder.lab();
+    let followed = kernels.into_iter().flat_map(|kernels| &kernels.nodes);
+    let followed = followed.map(|(id, made)| (lab.node(*id).name.as_str(), &made.tcp[..]));
+    let notes = [
+        left_out(lab, builder),
+        made_embedded(lab, builder).into_iter().collect(),
+        not_followed(lab, builder),
+        nothing_behind(lab, builder, machine),
+        kernel::tcp::notes(followed),
+    ];
+    notes.concat()
+}
+
+/// Goes on with the file of each change of the lab.
+fn go_on(
+    (mut halted, mut next): (Halted, Prepared),
+    (flavour, split): (Flavour, bool),
+    tell: &mut dyn FnMut(Notice<'_>),
+    results: &dyn Fn(&Report) -> serde_json::Value,
+) -> Result<Report, UpError> {
+    loop {
+        let file = halted.converge(next, (flavour, split), tell);
+        let lab = &file.checked.lab;
+        let builder = Builder::new(lab, lab.seed, flavour).split(split);
+        let builder = builder.with_programs();
+        let driver = Driver::resume(halted, (&file, &builder), &mut *tell);
+        match driver.run(None, results)? {
+            Run::Ended(report) => return Ok(*report),
+            Run::Halted(again) => (halted, next) = *again,
+        }
+    }
 }
 
 fn kernels(

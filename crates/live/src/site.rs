@@ -4,16 +4,19 @@
 //! **Words.** What the lab tells its caller goes through [`Site::tell`], and its events through [`Site::event`]
 //! (`site/telling.rs`).
 
+mod carried;
 mod faults;
 mod sources;
 mod telling;
 
+pub(crate) use carried::Carried;
 pub(crate) use sources::Sources;
 
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::confine::Confinement;
 use crate::control::Connections;
+use crate::converge::Prepared;
 use crate::detach::Ties;
 use crate::kernel::Kernels;
 use crate::kernel::tcp::Followed;
@@ -113,6 +116,12 @@ pub(crate) struct Site<'a> {
     pub(crate) faults: Faults,
     pub(crate) missing: Vec<String>,
     pub(crate) ready: bool,
+    /// True if this machine itself is the lab's host.
+    pub(crate) machine: bool,
+    /// How often the lab has become another one.
+    pub(crate) generation: u64,
+    /// Way for new labs from threads to the loop.
+    pub(crate) prepared: Sender<Prepared>,
 }
 
 impl Site<'_> {

@@ -123,6 +123,11 @@ impl Story {
         }
     }
 
+    /// Addresses have these names from now on.
+    pub(crate) fn rename(&mut self, names: Names) {
+        self.names = Arc::new(names);
+    }
+
     /// Names for addresses.
     pub(crate) fn names(&self) -> &Names {
         &self.names

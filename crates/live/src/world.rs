@@ -38,6 +38,7 @@
 //! the receiver loses the PDU, as AAL5 does. Cells from outside are lost one by one; the receiver finds out what they
 //! cost.
 
+mod converge;
 pub mod line;
 mod probe;
 mod waits;
@@ -49,7 +50,7 @@ use aerostat_lab::model::{FaultKind, Lab, LineParams, LinkId, NodeId};
 use aerostat_lab::occupancy::Sampler;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{
-    Blocks, Driver, LabEvent, LabNode, LineId, LinkConfig, LinkEnd, Operation, Plant,
+    Driver, LabEvent, LabNode, LineId, LinkConfig, LinkEnd, Operation, Plant,
 };
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason, Sdus};
@@ -58,13 +59,13 @@ use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Stat
 use aerostat_node::ip::books::Place;
 use aerostat_node::ip::flow_stats::{FlowStats, Totals};
 use aerostat_node::offload::SuperFrame;
-use aerostat_node::random::derived_seed;
 use aerostat_node::switch::{PortNo, Switch};
 use aerostat_proto::socket::SocketRef;
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Duration, Instant, Refused, Trace};
 use aerostat_wire::pcapng::Direction;
 use aerostat_wire::{Qos, Vc};
+use converge::media;
 use line::RunLine;
 use probe::Probe;
 use std::collections::{BTreeSet, VecDeque};
@@ -135,11 +136,7 @@ impl World {
             plant.add_model(node);
         }
         for (id, link) in lab.links.iter().enumerate() {
-            let lines = LineId::both(LinkId(id)).map(|line| {
-                let random = derived_seed(lab.seed, &link.name, "loss") ^ u64::from(line.0);
-                let blocks = Blocks::seed(lab.seed, &link.name, line.side());
-                RunLine::new(&link.lines[line.side()].errors, blocks, random)
-            });
+            let lines = media(lab, LinkId(id));
             plant.connect(&link.name, link.ends, LinkConfig::of(link), lines);
         }
         // Each departure is a turn.
@@ -370,7 +367,7 @@ impl World {
 
     /// All nodes by number.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &str, Option<&LabNode>)> {
-        let all = self.plant.nodes();
+        let all = self.plant.nodes().filter(|id| self.lab.has_node(*id));
         all.map(|id| (id, self.plant.name(id), self.plant.node(id)))
     }
 

@@ -64,6 +64,7 @@ fn servers(elan: ElanName) -> LabNode {
     let mut host = Host::new(HOSTS[0], signalling(), Ip::None);
     // A service is given as a function that makes it, so that it can crash and start again.
     host.add_elan(
+        les,
         server(ServerConfig::Les(LesConfig::new(elan, les, bus))),
         server(ServerConfig::Bus(BusConfig::new(elan, bus))),
     );

@@ -8,6 +8,7 @@
 //! | what both drivers share: nodes, power, faults, the order of events | [`aerostat_lab::plant`] |
 //! | what passes a link end, as pcapng | [`capture`] |
 //! | the way of one packet, with all its times | [`follow`] |
+//! | what a lab should do, and whether it does | [`check`] |
 //! | connections end to end, queues, policers and links at the end | [`circuits`] |
 //!
 //! # The loop
@@ -41,6 +42,7 @@
 pub mod atptest;
 pub mod benchmark;
 pub mod capture;
+pub mod check;
 pub mod follow;
 pub mod lab_world;
 pub mod link;

@@ -483,6 +483,18 @@ impl<'a> LabRun<'a> {
         self.seen.ledger.starts.end(self.lab)
     }
 
+    /// Echo requests that were answered so far, by flow, in the order of the lab.
+    pub fn answered(&mut self) -> Vec<u64> {
+        self.observed().settle_books();
+        let (lab, now) = (self.lab, self.world.now());
+        let ledger = &self.seen.ledger;
+        let report = ledger.report(lab, self.world.plant_mut(), now, false);
+        let flows = report.flows.iter();
+        flows
+            .map(|flow| flow.sum(|path| path.round_trip.count))
+            .collect()
+    }
+
     /// Causes or ends a fault now, as the schedule does.
     pub fn fault(&mut self, what: FaultKind) {
         let now = self.world.now();

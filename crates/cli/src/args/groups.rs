@@ -22,6 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "down",
             "ls",
             "validate",
+            "check",
             "graph",
             "overhead",
             "doctor",

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 /// Draws it.
 pub(crate) fn run(args: &GraphArgs) -> Outcome {
     let (picture, exit) = picture(args)?;
+    let picture = picture.present();
     let drawing = match args.output {
         Drawing::Text => {
             charset::stdout().write_all(text::draw(&picture).as_bytes())?;

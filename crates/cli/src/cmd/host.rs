@@ -7,7 +7,7 @@ use crate::labs;
 use crate::output::Format;
 use aerostat_lab::event::Telling;
 use aerostat_live::notify::Notifier;
-use aerostat_live::run::{self, Notice, Options, Report, UpError};
+use aerostat_live::run::{self, File, Notice, Options, Report, UpError};
 use aerostat_wire::counted;
 
 /// Reads the lab file and runs the host until it is stopped.
@@ -27,15 +27,18 @@ pub(crate) fn run(args: &HostArgs) -> Outcome {
         end_with_parent: false,
         machine: true,
     };
-    let results = |report: &Report| up::results(report, &checked, &args.lab.set);
+    let file = File {
+        checked: checked.clone(),
+        set: args.lab.set.clone(),
+    };
     let report = run::run(
-        &checked.lab,
+        &file,
         &options,
         &mut |notice| {
             report_to(&manager, &notice);
             up::tell(&notice, Telling::unless(args.quiet), Format::Table);
         },
-        &|report| serde_json::to_value(results(report)).unwrap_or_default(),
+        &|report: &Report| serde_json::to_value(up::results(report)).unwrap_or_default(),
     );
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
     if let Some(text) = up::recorded(&report) {

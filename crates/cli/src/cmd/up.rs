@@ -1,16 +1,19 @@
 //! `aerostat up`: a lab in real time.
 
+mod converge;
+
 use super::run::write;
 use crate::args::{ResultArgs, UpArgs};
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
 use crate::output::{Format, Rows};
+use aerostat_lab::Lab;
 use aerostat_lab::event::Telling;
 use aerostat_lab::growth::size;
 use aerostat_lab::results::{Document, Time};
-use aerostat_lab::{Checked, Lab, Override};
 use aerostat_live::detach::{self, Detached};
-use aerostat_live::run::{self, Notice, Options, Report, UpError};
+use aerostat_live::run::{self, File, Notice, Options, Report, UpError};
+use aerostat_live::runtime_dir;
 use aerostat_view::{people, warnings};
 use aerostat_wire::{counted, some_of};
 use clap::ValueEnum as _;
@@ -26,6 +29,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Reads the lab and starts it.
 pub(crate) fn run(args: &UpArgs) -> Outcome {
+    if !args.in_background && args.lab.lab != Path::new("-") {
+        let checked = labs::load(&args.lab.lab, &args.lab.set);
+        let name = checked.as_ref().map(|checked| checked.lab.name.clone());
+        let runs = name.is_ok_and(|name| runtime_dir::running().iter().any(|lab| lab.name == name));
+        if runs {
+            return converge::run(args, &labs::read(&args.lab)?);
+        }
+        if args.dry_run || !args.restart.is_empty() {
+            let name = labs::read(&args.lab)?.lab.name;
+            let text = format!("no lab '{name}' is running");
+            return Err(Failure::new(Exit::NotRunning, text).hint("'aerostat up' starts it"));
+        }
+    }
     if args.detach && !args.in_background {
         return detach(args);
     }
@@ -47,8 +63,12 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         machine: false,
     };
     let mut cut = Ok(());
+    let file = File {
+        checked: checked.clone(),
+        set: args.lab.set.clone(),
+    };
     let report = run::run(
-        &checked.lab,
+        &file,
         &options,
         &mut |notice| {
             if let Notice::Ready { ties: Some(ties) } = notice {
@@ -58,13 +78,11 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
                 tell(&notice, telling, args.results.output.output);
             }
         },
-        &|report| {
-            serde_json::to_value(results(report, &checked, &args.lab.set)).unwrap_or_default()
-        },
+        &|report| serde_json::to_value(results(report)).unwrap_or_default(),
     );
     cut?;
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
-    let end = finish(&report, &checked, args)?;
+    let end = finish(&report, args)?;
     Ok(labs::exit(end, &checked.warnings))
 }
 
@@ -159,8 +177,9 @@ pub(crate) fn tell(notice: &Notice<'_>, telling: Telling, form: Format) {
     }
 }
 
-/// The results of a lab whose file was changed by `set`.
-pub(crate) fn results(report: &Report, checked: &Checked, set: &[Override]) -> Results {
+/// The results of a lab.
+pub(crate) fn results(report: &Report) -> Results {
+    let File { checked, set } = &report.file;
     let document = Document::new(checked, set, Time::Real, &report.run);
     let mut short = people::short(&report.run, &checked.lab, &document);
     // A lab that was stopped before its traffic began has nothing to say of it.
@@ -186,8 +205,8 @@ pub(crate) fn recorded(report: &Report) -> Option<String> {
 }
 
 /// The results, and whether the end was in order.
-fn finish(report: &Report, checked: &Checked, args: &UpArgs) -> Outcome {
-    results(report, checked, &args.lab.set).show(&args.results)
+fn finish(report: &Report, args: &UpArgs) -> Outcome {
+    results(report).show(&args.results)
 }
 
 /// Results of a lab in real time: the process of the lab shows them, and sends them to `aerostat down`.

@@ -2,6 +2,7 @@
 
 mod atp;
 mod books;
+mod check;
 mod contracts;
 mod drawings;
 mod follow;

@@ -139,6 +139,7 @@ fn reply(request: &Request) -> Reply {
             Reply::Answer(Answer::error(format!("{node} is no kernel host"), ""))
         }
         Request::Hosts
+        | Request::Converge(_)
         | Request::Link(_)
         | Request::ProgramStart { .. }
         | Request::ProgramReport { .. } => Reply::Answer(Answer::error("not here", "")),

@@ -15,6 +15,7 @@ mod captures;
 mod cells;
 mod clib;
 mod clip;
+mod converge;
 mod fault;
 mod files;
 mod floods;

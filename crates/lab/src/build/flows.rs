@@ -97,6 +97,7 @@ impl Placed {
 pub fn programs(lab: &Lab) -> Vec<Placed> {
     let flows = 0..lab.traffic.len();
     flows
+        .filter(|index| !lab.retired.flows.contains(index))
         .filter_map(|index| programs_of(lab, index))
         .flat_map(|(sender, receiver)| [Some(sender), receiver])
         .flatten()

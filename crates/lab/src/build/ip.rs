@@ -5,7 +5,7 @@ use aerostat_node::ip::router::StaticRoute;
 use std::net::Ipv4Addr;
 
 /// The routes of a router, or of a host and of the embedded hosts behind it.
-pub(super) fn static_routes(routes: &[IpRoute]) -> Vec<StaticRoute> {
+pub(crate) fn static_routes(routes: &[IpRoute]) -> Vec<StaticRoute> {
     let routes = routes.iter().map(|route| StaticRoute {
         destination: route.to.network,
         prefix: route.to.length,

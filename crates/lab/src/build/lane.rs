@@ -11,9 +11,9 @@ pub(super) fn lecs_config(lab: &Lab, model: &LaneServer, scale: &Scale) -> LecsC
     LecsConfig {
         address: model.lecs,
         well_known: true,
-        elans: (lab.elans.iter())
-            .filter(|elan| elan.is_own())
-            .map(configured)
+        elans: (lab.elans())
+            .filter(|(_, elan)| elan.is_own())
+            .map(|(_, elan)| configured(elan))
             .collect(),
         // Only clients from outside give no ELAN name: those of linux-atm do so by default.
         policies: model.policies.clone(),
@@ -76,6 +76,11 @@ pub(super) fn pair(elan: &Elan, model: &LaneServer) -> LesAndBus {
         les: elan.les,
         bus: elan.bus,
     })
+}
+
+/// Address of the LES of an ELAN on this host.
+pub(crate) fn les_of(elan: &Elan, model: &LaneServer) -> AtmAddress {
+    pair(elan, model).les
 }
 
 /// The parameters of LES and BUS on a host.

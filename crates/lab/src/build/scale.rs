@@ -4,25 +4,71 @@
 //! Links between switches of the lab and the links of its servers get room for all clients. A host of the lab may have
 //! connections to and from every other host. Links out of the lab keep their usual limits.
 
-use crate::model::{Limits, Scale};
-use aerostat_node::atm::Limits as BufferLimits;
+use crate::model::{Lab, Limits, Scale};
+use aerostat_node::atm::{CellRate, Limits as BufferLimits};
 use aerostat_node::host::sockets::{LISTENERS, SOCKETS};
 use aerostat_node::ip::router::ArpParams;
 use aerostat_node::signalling;
-use aerostat_node::switch::{MAX_HELD, PortConfig};
+use aerostat_node::switch::{MAX_HELD, PortConfig, PortKind};
 use aerostat_proto::clip;
 use aerostat_proto::interface;
-use aerostat_proto::lane::LecLimits;
+use aerostat_proto::lane::{LecLimits, ServerParams};
 use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::nhrp::client;
 use aerostat_proto::parameters::{Parameter, Parameters, Value};
+use aerostat_proto::uni::Side;
 use aerostat_wire::Vc;
 
 /// A limit that is usually `usual`, for a lab whose LANE clients need `need` of it. Half of the usual limit stays for
 /// everything else, so nothing changes in a lab that needs no more than the other half.
 pub(super) fn grown(usual: usize, need: usize) -> usize {
     usual.max(need.saturating_add(usual / 2))
+}
+
+/// The limits of a lab that depend on its size, in an order of their own.
+pub(crate) fn room(lab: &Lab, scale: &Scale) -> Vec<usize> {
+    let interface = interface::Params::new(Side::Network, crate::plan::UNI);
+    let port =
+        || PortConfig::new("", PortKind::Host, interface, CellRate::OC3).with(&lab.limits.port);
+    let [mut trunk, mut host] = [port(), port()];
+    widen_port(&mut trunk, &lab.limits, scale);
+    widen_host_port(&mut host, &lab.limits, scale);
+    let mut signals = signalling::Config::new(crate::plan::UNI);
+    widen_host(&mut signals, scale);
+    widen_signalling(&mut signals, scale);
+    let (mut lec, mut mpc) = (LecLimits::default(), MpcLimits::default());
+    widen_lec(&mut lec, scale);
+    widen_mpc(&mut mpc, scale);
+    let mut clip = clip::Limits::default();
+    widen_clip(&mut clip, scale);
+    let mps = mps(&lab.limits, scale).with_ranges();
+    let nhc = nhc(&lab.limits, scale).with_ranges();
+    let counts = mps.into_iter().chain(nhc).map(|limit| match limit.value {
+        Value::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
+        _ => 0,
+    });
+    let own = [
+        trunk.max_calls,
+        trunk.buffers.best_effort.max as usize,
+        trunk.interface.uni.limits.parties,
+        host.max_calls,
+        signals.limits.calls_per_user,
+        signals.limits.parties_per_call,
+        signals.interface.uni.limits.calls,
+        lec.cache,
+        lec.vccs,
+        mpc.ingress,
+        mpc.shortcuts,
+        mpc.mps,
+        clip.entries,
+        clip.conns,
+        held(scale),
+        grown(ServerParams::DEFAULT.clients, scale.all),
+        grown(ServerParams::DEFAULT.clients, scale.largest),
+        grown(ArpParams::default().neighbours, scale.neighbours()),
+    ];
+    own.into_iter().chain(counts).collect()
 }
 
 /// A port on a possible way to the LANE servers. Limits that the lab gives stay as they are.
@@ -63,7 +109,10 @@ fn give_calls(config: &mut PortConfig, calls: usize) {
 /// The signalling of the LANE servers.
 pub(super) fn widen_signalling(config: &mut signalling::Config, scale: &Scale) {
     let limits = &mut config.limits;
-    limits.users = limits.users.max(scale.users());
+    limits.users = limits
+        .users
+        .max(scale.users())
+        .max(2 * crate::plan::MAX_ELANS + 8);
     limits.calls_per_user = grown(limits.calls_per_user, scale.calls_of_server());
     limits.parties_per_call = grown(limits.parties_per_call, scale.largest);
     widen_interface(&mut config.interface, scale.calls(), scale);

@@ -172,7 +172,7 @@ pub(crate) mod tests {
     type Owns = fn() -> Vec<Own>;
 
     /// Sections with keys that have a default or a range of their own.
-    const OWN: [(&str, &str, Owns); 31] = [
+    const OWN: [(&str, &str, Owns); 32] = [
         ("", "the lab", LabFile::own),
         ("OccupancyFile", "`occupancy`", OccupancyFile::own),
         ("SwitchFile", "`switches.NAME`", SwitchFile::own),
@@ -195,6 +195,7 @@ pub(crate) mod tests {
         ("LaneFile", "`lane`", LaneFile::own),
         ("ElanFile", "`lane.elans.NAME`", ElanFile::own),
         ("LisFile", "`clip.NAME`", LisFile::own),
+        ("CheckFile", "`checks.0`", CheckFile::own),
         ("LineFile", "`lines.NAME`", LineFile::own),
         ("PvcFile", "`pvcs.0`", PvcFile::own),
         ("SduWireFile", "`pvcs.0.pseudowire`", SduWireFile::own),

@@ -103,9 +103,11 @@ impl Lab {
         own.chain(behind.iter().map(|host| host.ip))
     }
 
-    /// The nodes with their ids.
+    /// The nodes that are there, with their ids.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        self.nodes.iter().enumerate().map(|(i, n)| (NodeId(i), n))
+        let all = self.nodes.iter().enumerate();
+        let all = all.map(|(i, n)| (NodeId(i), n));
+        all.filter(|(id, _)| self.has_node(*id))
     }
 
     /// The switches.
@@ -207,7 +209,8 @@ impl Lab {
     /// The node of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<NodeId> {
-        self.nodes.iter().position(|n| n.name == name).map(NodeId)
+        let mut all = self.nodes();
+        all.find(|(_, node)| node.name == name).map(|(id, _)| id)
     }
 
     /// The node with this id.

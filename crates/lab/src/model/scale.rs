@@ -44,9 +44,10 @@ impl Scale {
         let subnets: Vec<usize> = subnets
             .filter_map(|(elan, count)| elan.clip.is_some().then_some(*count))
             .collect();
-        let own = lab.elans.iter().zip(counts);
+        let own = lab.elans();
         let own: Vec<usize> = own
-            .filter_map(|(elan, count)| elan.is_own().then_some(count))
+            .filter(|(_, elan)| elan.is_own())
+            .map(|(id, _)| counts[id.0])
             .collect();
         Self {
             all: own.iter().sum(),

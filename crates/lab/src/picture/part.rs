@@ -10,8 +10,9 @@ pub const MOST_SHOWN: usize = 1000;
 /// their switches.
 #[must_use]
 pub fn shown(picture: &Picture) -> Vec<bool> {
+    let there = picture.machines.iter().map(|machine| !machine.gone);
     if picture.machines.len() <= MOST_SHOWN {
-        return vec![true; picture.machines.len()];
+        return there.collect();
     }
     // A station is nothing without its host.
     let mut busy: Vec<bool> = picture.machines.iter().map(|one| one.busy).collect();
@@ -29,6 +30,7 @@ pub fn shown(picture: &Picture) -> Vec<bool> {
         Kind::Station => busy[number].then_some(5),
     };
     let machines = picture.machines.iter().enumerate();
+    let machines = machines.filter(|(_, machine)| !machine.gone);
     let ranked = machines.filter_map(|(number, machine)| Some((rank(number, machine)?, number)));
     let mut ranked: Vec<(u8, usize)> = ranked.collect();
     ranked.sort_unstable();
@@ -40,11 +42,22 @@ pub fn shown(picture: &Picture) -> Vec<bool> {
 }
 
 impl Picture {
+    /// The picture without what was removed from the running lab.
+    #[must_use]
+    pub fn present(self) -> Self {
+        let marks: Vec<bool> = self.machines.iter().map(|machine| !machine.gone).collect();
+        if marks.contains(&false) || self.cables.iter().any(|cable| cable.gone) {
+            self.part(&marks)
+        } else {
+            self
+        }
+    }
+
     /// The part that a drawing shows: the picture itself, unless it is too large.
     #[must_use]
     pub fn drawn(self) -> Self {
         let shown = shown(&self);
-        if shown.contains(&false) {
+        if shown.contains(&false) || self.cables.iter().any(|cable| cable.gone) {
             self.part(&shown)
         } else {
             self
@@ -57,7 +70,7 @@ impl Picture {
     pub fn part(&self, marks: &[bool]) -> Self {
         let (machines, of_machine) = kept(&self.machines, |number, _| marks[number]);
         let inside = |ends: &[usize; 2]| ends.iter().all(|end| marks[*end]);
-        let (cables, of_cable) = kept(&self.cables, |_, cable| inside(&cable.ends));
+        let (cables, of_cable) = kept(&self.cables, |_, cable| inside(&cable.ends) && !cable.gone);
         let (threads, of_thread) = kept(&self.threads, |_, thread| {
             marks[thread.from] && thread.via.iter().all(|link| of_cable[*link].is_some())
         });
@@ -101,7 +114,8 @@ impl Picture {
         for cable in &self.cables {
             let [a, b] = cable.ends;
             for (switch, host) in [(a, b), (b, a)] {
-                let hidden = !marks[host] && self.machines[host].kind == Kind::Host;
+                let own = &self.machines[host];
+                let hidden = !marks[host] && own.kind == Kind::Host && !own.gone;
                 if let Some(switch) = of_machine[switch].filter(|_| hidden) {
                     part.machines[switch].hosts += 1;
                 }

@@ -479,6 +479,10 @@ pub trait Driver: Sized {
     /// Tells nodes which of their ports have a link that went down or came up.
     fn tell_links(&mut self, ends: &[(LinkEnd, bool)]) {
         for (end, up) in ends {
+            // The cable of a link that was removed may be out of its port.
+            if self.plant().line_from(*end).is_none() {
+                continue;
+            }
             self.with_node(end.node, |node, now| node.link(end.port, *up, now));
             if let Some(dark) = self.dark_line(*end) {
                 self.tell_drops(dark);

@@ -15,6 +15,15 @@ impl Faults {
     pub fn of(lab: &Lab) -> Self {
         Self(lab.faults.iter().cloned().collect())
     }
+    /// The lab has changed: of its faults those that are to come count, and trainings that have begun end.
+    pub fn adopt(&mut self, lab: &Lab, now: Instant) {
+        let come = |fault: &&Fault| Instant::ZERO + fault.at > now;
+        let trained =
+            |fault: &Fault| matches!(fault.what, FaultKind::Trained(link, _) if lab.has_link(link));
+        self.0.retain(trained);
+        self.0.extend(lab.faults.iter().filter(come).cloned());
+        self.0.make_contiguous().sort_by_key(|fault| fault.at);
+    }
     /// Adds a fault that happens at once, before all others.
     pub fn add_first(&mut self, what: FaultKind, now: Instant) {
         let at = now.since(Instant::ZERO);

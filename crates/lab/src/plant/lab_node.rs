@@ -121,6 +121,14 @@ impl LabNode {
             Self::Switch(_) | Self::Outside(_) => None,
         }
     }
+    /// Calls the host of an end system, for changes while it runs; other nodes are left alone. Call this through
+    /// [`Driver::with_node`](super::Driver::with_node).
+    pub fn with_host(&mut self, act: impl FnOnce(&mut aerostat_node::host::Host), now: Instant) {
+        if let Self::Station(node) = self {
+            node.station.change(act, now);
+            node.touched = true;
+        }
+    }
     /// The switch; `None` for another node.
     #[must_use]
     pub fn as_switch(&self) -> Option<&Switch> {

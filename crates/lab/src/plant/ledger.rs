@@ -63,6 +63,18 @@ impl Ledger {
         }
     }
 
+    /// The lab has changed; these nodes start.
+    pub(super) fn change(&mut self, builder: &Builder<'_>, fresh: &[NodeId], now: Instant) {
+        let lab = builder.lab();
+        self.stats.set_flows(builder.flows());
+        self.starts.adopt(lab, now);
+        for node in fresh {
+            self.starts.again(lab, *node);
+        }
+        let sent = lab.traffic.iter().map(|flow| !builder.is_kernel(flow.from));
+        self.scheduled = sent.collect();
+    }
+
     /// Takes an event of a host if it is about traffic; returns any other event.
     pub fn take(&mut self, node: NodeId, event: HostEvent, now: Instant) -> Option<HostEvent> {
         match event {

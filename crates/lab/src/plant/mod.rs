@@ -12,6 +12,7 @@
 //! | cells that need no event of their own | [`trains`] |
 //! | losses, and packets that wait somewhere | `books` |
 //! | faults, programs and restarts of a lab | [`operation`], [`faults`] |
+//! | a running lab becomes another one | `converge` |
 //! | the results of a lab | [`ledger`] |
 //!
 //! # Order
@@ -43,6 +44,7 @@
 mod blocks;
 mod books;
 mod changes;
+mod converge;
 pub mod driver;
 pub mod faults;
 pub mod lab_node;
@@ -56,6 +58,7 @@ pub mod trains;
 pub use crate::model::{LinkEnd, LinkId, NodeId};
 pub use blocks::Blocks;
 pub use changes::{Change, LineNow};
+pub use converge::{Converge, Refused};
 pub use driver::Driver;
 pub use lab_node::{LabEvent, LabNode};
 pub use line::{Crossed, Line, LineConfig, LineId, LinkConfig, Medium};
@@ -111,6 +114,8 @@ struct Link {
     name: String,
     config: LinkConfig,
     cut: bool,
+    /// True once it was removed from the lab.
+    gone: bool,
     /// True while its ends train.
     training: bool,
     /// True once a rate has changed: a node that starts has to learn it.
@@ -244,10 +249,60 @@ impl<N: Node, M> Plant<N, M> {
             name: name.into(),
             config,
             cut: false,
+            gone: false,
             training: false,
             other_rate: false,
         });
         link
+    }
+
+    /// Gives a node at least this number of ports.
+    pub fn add_ports(&mut self, node: NodeId, ports: u16) {
+        let lines = &mut self.slots[node.0].lines;
+        lines.resize(lines.len().max(usize::from(ports)), None);
+    }
+
+    /// Takes a link out of the lab: it goes down, whatever its ends do.
+    fn remove(&mut self, link: LinkId) {
+        let own = &mut self.links[link.0];
+        (own.gone, own.cut, own.training) = (true, false, false);
+    }
+
+    /// Takes the cable out of a port, if it has a cable: its link was removed.
+    fn free(&mut self, end: LinkEnd) {
+        let Some(line) = self.line_from(end) else {
+            return;
+        };
+        self.slots[end.node.0].lines[usize::from(end.port)] = None;
+        let (side, waiting) = (line.side(), &mut self.slots[end.node.0].waiting);
+        waiting.remove(&end.port);
+        // No port has this number, so the line takes no cells.
+        let nowhere = u16::MAX;
+        for own in LineId::both(line.link()) {
+            let own_side = own.side();
+            let on = &mut self.lines[own.0 as usize];
+            let end = if own_side == side {
+                &mut on.from
+            } else {
+                &mut on.to
+            };
+            end.port = nowhere;
+        }
+        self.reschedule(line);
+    }
+
+    /// Puts the cables of a link that was removed into these ports again.
+    fn put_back(&mut self, link: LinkId, ends: [LinkEnd; 2]) {
+        self.links[link.0].gone = false;
+        for (line, side) in LineId::both(link).into_iter().zip([0, 1]) {
+            let (from, to) = (ends[side], ends[1 - side]);
+            if self.line_from(from) != Some(line) {
+                self.free(from);
+                self.slots[from.node.0].lines[usize::from(from.port)] = Some(line);
+            }
+            let on = &mut self.lines[line.0 as usize];
+            (on.from, on.to) = (from, to);
+        }
     }
 
     /// Adds a node of a lab, which is off.
@@ -359,6 +414,10 @@ impl<N: Node, M> Plant<N, M> {
         *life += 1;
         *life
     }
+    /// Number of restarts of a node so far.
+    fn life(&self, node: NodeId) -> u32 {
+        self.slots[node.0].life
+    }
     /// Number of ports of a node.
     #[must_use]
     pub fn ports(&self, node: NodeId) -> u16 {
@@ -421,7 +480,8 @@ impl<N: Node, M> Plant<N, M> {
     /// True if a link is neither cut nor trains, and both its ends are on.
     fn is_whole(&self, link: LinkId) -> bool {
         let on = |end: &LinkEnd| self.node(end.node).is_some_and(Node::is_connected);
-        !self.is_cut(link) && !self.is_training(link) && self.ends(link).iter().all(on)
+        let carries = !self.is_cut(link) && !self.is_training(link) && !self.links[link.0].gone;
+        carries && self.ends(link).iter().all(on)
     }
 
     /// Updates the event of a line in the schedule.

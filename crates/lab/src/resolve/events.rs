@@ -470,22 +470,20 @@ fn check_size(
 
 pub(super) fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {
     // A link between two switches can be named from either end.
-    let swapped = |link: &crate::model::Link| {
+    let swapped = |(_, link): &(LinkId, &crate::model::Link)| {
         let [a, b] = link.ends.map(|end| lab.node(end.node).name.as_str());
         format!("{b}-{a}") == name.value
     };
-    let links = &lab.links;
-    let found = links
-        .iter()
-        .position(|link| link.name == name.value)
-        .or_else(|| links.iter().position(swapped));
+    let found = (lab.links().find(|(_, link)| link.name == name.value))
+        .or_else(|| lab.links().find(swapped))
+        .map(|(id, _)| id);
     if found.is_none() {
         d.error(name.at, format!("there is no link '{}'", name.value))
-            .suggest(&name.value, links.iter().map(|link| link.name.as_str()))
+            .suggest(&name.value, lab.links().map(|(_, link)| link.name.as_str()))
             .rests_on_link(&name.value)
             .rests_on(["links/.", "routers/.", "hosts/."]);
     }
-    found.map(LinkId)
+    found
 }
 
 #[cfg(test)]

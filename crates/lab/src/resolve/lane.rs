@@ -48,15 +48,25 @@ pub(super) fn pairs<'a>(
     lab: &'a mut Building<'_>,
     host: AtmAddress,
 ) -> impl Iterator<Item = (LesAndBus, &'a mut Elan)> {
+    let numbers = lab.numbers.served.clone();
     let own = lab.elans_mut().iter_mut().filter(|elan| elan.is_own());
     // More ELANs are an error that was reported.
-    (0..plan::MAX_ELANS as u8).zip(own).map(move |(n, elan)| {
+    own.filter_map(move |elan| {
+        let n = numbers.of(&elan.name).checked_sub(1)?;
+        let n = u8::try_from(n)
+            .ok()
+            .filter(|n| usize::from(*n) < plan::MAX_ELANS)?;
         let pair = LesAndBus {
             les: host.with_selector(plan::SELECTOR_LES + n),
             bus: host.with_selector(plan::SELECTOR_BUS + n),
         };
-        (pair, elan)
+        Some((pair, elan))
     })
+}
+
+/// True if the lab itself serves an ELAN, by its section.
+pub(super) const fn is_served(elan: &ElanFile) -> bool {
+    elan.lecs.is_none() && elan.les.is_none()
 }
 
 /// How the LECS assigns clients.
@@ -167,6 +177,7 @@ pub(super) fn elans(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics)
         None => {}
     }
     for (n, (name, elan)) in table.iter().enumerate() {
+        let id = lab.numbers.elans.of(&name.value.0).into();
         check_subnet(&table[..n], name, elan, d);
         ipv6::check(&table[..n], name, elan, d);
         check_size(elan, d);
@@ -178,7 +189,7 @@ pub(super) fn elans(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics)
                 .rests_in(elan.place, ["lecs", "les"]);
         }
         lab.elans_mut().push(Elan {
-            id: n as u32 + 1,
+            id,
             ip6: elan.ip6.plain(),
             max_frame: elan.mtu.plain().unwrap_or(MaxFrameSize::S1516),
             v2: elan.version.get(),
@@ -233,7 +244,7 @@ fn check_size(elan: &ElanFile, d: &mut Diagnostics) {
 
 /// Servers outside the lab, if the file gives any.
 fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<ForeignServers> {
-    if elan.lecs.is_none() && elan.les.is_none() {
+    if is_served(elan) {
         if let Some(other) = &elan.name {
             d.error(other.at, "an ELAN of the lab is called by its key")
                 .hint("'name' is for ELANs with 'lecs' or 'les' outside")

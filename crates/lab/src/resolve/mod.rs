@@ -53,7 +53,8 @@ pub use permanent::label;
 use crate::diag::{Diagnostics, Severity, Span};
 use crate::field::{At, FromText as _, Optional as _};
 use crate::file::{LabFile, LabName, Name};
-use crate::model::{Lab, NodeId};
+use crate::model::{Lab, NodeId, Retired};
+use crate::numbers::Numbers;
 use stage::{Building, Connecting, Happening, Joining, Programming};
 use std::collections::BTreeMap;
 
@@ -227,12 +228,17 @@ fn bare(what: &str) -> &str {
 }
 
 /// Checks and resolves a file whose sections could all be read, and which [`fits`]. `default_name` is the name of the
-/// lab if the file gives no name. Unknown keys are separate mistakes.
-pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Option<Lab> {
+/// lab if the file gives no name. What is in `known` keeps its number. Unknown keys are separate mistakes.
+pub(crate) fn resolve(
+    file: &LabFile,
+    default_name: &str,
+    known: &Numbers,
+    d: &mut Diagnostics,
+) -> Option<Lab> {
     let before = d.count(Severity::Error);
     let wrong = |d: &Diagnostics| d.count(Severity::Error) > before;
     let names = Names::collect(file, d);
-    let mut lab = empty(file, default_name, d);
+    let mut lab = empty(file, default_name, known.clone(), d);
     let mut building = Building::of(&mut lab);
     nodes::build(file, &names, &mut building, d);
     outside::build(file, &names, &mut building, d);
@@ -278,7 +284,8 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
 }
 
 /// The lab without its parts: what is said of all of it.
-fn empty(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Lab {
+fn empty(file: &LabFile, default_name: &str, mut numbers: Numbers, d: &mut Diagnostics) -> Lab {
+    nodes::number(file, &mut numbers);
     Lab {
         name: name(file, default_name, d),
         description: file.description.plain(),
@@ -295,6 +302,8 @@ fn empty(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Lab {
         occupancy: None,
         names: identity::names(file, d),
         sockets_group: sockets::group(file, d),
+        numbers,
+        retired: Retired::default(),
         timers: timers::timers(file, d),
         limits: limits::limits(file),
     }

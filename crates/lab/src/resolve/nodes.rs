@@ -16,6 +16,7 @@ use crate::model::{
     Attachment, Elan, ElanId, Host, Lab, LaneServer, Lec, Link, LinkEnd, LinkId, Node, NodeId,
     NodeKind, Router, SegmentHost, Switch,
 };
+use crate::numbers::Numbers;
 use crate::plan::{self, Kind};
 use aerostat_node::atm::NicConfig;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -25,6 +26,29 @@ use std::net::Ipv4Addr;
 /// The site number of the lab among joined labs.
 pub(super) fn site(file: &LabFile) -> u8 {
     file.site.get() as u8
+}
+
+/// Gives numbers to the switches, routers, hosts and ELANs that have none yet.
+pub(super) fn number(file: &LabFile, numbers: &mut Numbers) {
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let routers = routers.map(|(name, _)| name.value.0.as_str());
+    let switches = file.switches.0.iter();
+    let hosts = file.hosts.0.iter();
+    numbers
+        .switches
+        .give(switches.map(|(name, _)| name.value.0.as_str()));
+    numbers.routers.give(routers);
+    numbers
+        .hosts
+        .give(hosts.map(|(name, _)| name.value.0.as_str()));
+    let elans = || file.lane.iter().flat_map(|section| &section.elans.0);
+    numbers
+        .elans
+        .give(elans().map(|(name, _)| name.value.0.as_str()));
+    let served = elans().filter(|(_, elan)| lane::is_served(elan));
+    numbers
+        .served
+        .give(served.map(|(name, _)| name.value.0.as_str()));
 }
 
 /// Fills `lab.nodes`, `lab.links` and `lab.elans`.
@@ -44,12 +68,12 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Building<'_>, d: &m
     if let Some((section, on)) = lane::own(file) {
         builder.lane_server(section, on, d);
     }
-    let no_routers = Vec::new();
-    let routers = file.routers.as_ref().map_or(&no_routers, |table| &table.0);
-    for (number, (name, router)) in (1..).zip(routers) {
+    for (name, router) in file.routers.iter().flat_map(|table| &table.0) {
+        let number = builder.lab.numbers.routers.of(&name.value.0);
         builder.router(file, number, name, router, d);
     }
-    for (number, (name, host)) in (1..).zip(&file.hosts.0) {
+    for (name, host) in &file.hosts.0 {
+        let number = builder.lab.numbers.hosts.of(&name.value.0);
         builder.host(file, number, name, host, d);
     }
     direct::build(file, names, lab, d);
@@ -68,7 +92,8 @@ fn switches(file: &LabFile, site: u8, lab: &mut Building<'_>, d: &mut Diagnostic
         no_switch(file, d);
     }
     let mut seen: BTreeMap<[u8; 13], (&str, Span)> = BTreeMap::new();
-    for (number, (name, switch)) in (1..).zip(&file.switches.0) {
+    for (name, switch) in &file.switches.0 {
+        let number = lab.numbers.switches.of(&name.value.0);
         let planned = || plan::switch_prefix(site, number);
         let prefix = switch.prefix.plain().unwrap_or_else(planned);
         let at = switch.prefix.place().unwrap_or(name.at);

@@ -29,13 +29,15 @@ impl Scope {
     /// The part of the lab that a drawing shows, which may be all of it.
     pub(super) fn drawn(lab: &Lab) -> Self {
         let mut nodes = shown(&Picture::of(lab));
-        if !nodes.contains(&false) {
+        if !nodes.contains(&false) && lab.retired.links.is_empty() {
             return Self::whole();
         }
         // Stations have numbers behind those of the nodes.
         nodes.truncate(lab.nodes.len());
         let ends = |ends: &[crate::model::LinkEnd; 2]| ends.iter().all(|end| nodes[end.node.0]);
-        let links = lab.links.iter().map(|link| ends(&link.ends)).collect();
+        let links = lab.links.iter().enumerate();
+        let links = links.map(|(id, link)| ends(&link.ends) && lab.has_link(LinkId(id)));
+        let links = links.collect();
         let outside = lab.nodes().filter(|(id, _)| !nodes[id.0]);
         let outside = outside.map(|(_, node)| node.name.clone()).collect();
         Self {

@@ -28,7 +28,7 @@ impl Site<'_> {
     }
 
     /// Applies a fault to a daemon that is a process of its own; true if the fault has no other effect.
-    fn daemon_fault(&mut self, what: FaultKind, now: Instant) -> bool {
+    pub(crate) fn daemon_fault(&mut self, what: FaultKind, now: Instant) -> bool {
         let Some(daemons) = &mut self.sources.daemons else {
             return false;
         };

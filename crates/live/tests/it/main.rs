@@ -4,6 +4,7 @@ mod books;
 mod captures;
 mod cells;
 mod clocks;
+mod converge;
 mod costs;
 mod lags;
 mod occupancy;

@@ -9,7 +9,7 @@ use aerostat_proto::lane::{LaneServer, Lec};
 use aerostat_proto::line::Line;
 use aerostat_proto::mpoa::{Mpc, Mps};
 use aerostat_proto::nhrp::client::Nhc;
-use aerostat_wire::MacAddr;
+use aerostat_wire::{AtmAddress, MacAddr};
 
 impl Host {
     pub(super) fn add<M: Serves>(&mut self, make: impl Fn(u32) -> M + Send + 'static) -> Typed<M> {
@@ -23,6 +23,7 @@ impl Host {
             starts: 1,
             user: false,
             deadline: None,
+            retired: false,
         });
         Typed::new(slot)
     }
@@ -58,14 +59,15 @@ impl Host {
         self.add(make);
     }
 
-    /// Adds the servers of an ELAN; the LES tells the BUS about its members.
+    /// Adds the servers of the ELAN whose LES has this address; the LES tells the BUS about its members.
     pub fn add_elan(
         &mut self,
+        address: AtmAddress,
         les: impl Fn(u32) -> LaneServer + Send + 'static,
         bus: impl Fn(u32) -> LaneServer + Send + 'static,
     ) {
         let (les, bus) = (self.add(les), self.add(bus));
-        self.elans.push(Elan::new(les, bus));
+        self.elans.push(Elan::new(address, les, bus));
     }
 
     /// Adds a LANE client as the next interface (`lecN`).

@@ -29,7 +29,7 @@ pub enum HostCommand {
     AskAgain,
     /// Management has changed the contract of the permanent connection with this label, seen from this host.
     Contract(Vc, Qos),
-    /// Replaces the static routes of the embedded router.
+    /// Replaces the static routes of the embedded host or router.
     Routes(Vec<StaticRoute>),
     /// Gives packets of the MPOA client that match the filter a shortcut of their own with this traffic; `None` removes
     /// the entry.

@@ -9,18 +9,30 @@ use std::collections::BTreeMap;
 /// The two servers of an ELAN.
 #[derive(Debug)]
 pub(super) struct Elan {
+    /// Address of its LES.
+    pub(super) address: AtmAddress,
     les: Typed<LaneServer>,
     bus: Typed<LaneServer>,
     members: BTreeMap<AtmAddress, Member>,
 }
 
 impl Elan {
-    pub(super) const fn new(les: Typed<LaneServer>, bus: Typed<LaneServer>) -> Self {
+    pub(super) const fn new(
+        address: AtmAddress,
+        les: Typed<LaneServer>,
+        bus: Typed<LaneServer>,
+    ) -> Self {
         Self {
+            address,
             les,
             bus,
             members: BTreeMap::new(),
         }
+    }
+
+    /// The slots of its servers.
+    pub(super) const fn slots(&self) -> [usize; 2] {
+        [self.les.slot(), self.bus.slot()]
     }
 }
 

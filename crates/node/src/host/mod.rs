@@ -35,6 +35,7 @@ mod daemons;
 mod elans;
 mod encapsulation;
 mod events;
+mod growth;
 mod interfaces;
 mod management;
 mod outputs;
@@ -278,6 +279,8 @@ struct Slot {
     /// True if signalling knows the service as a user.
     user: bool,
     deadline: Option<Instant>,
+    /// True if it was removed from the running host: it never starts again.
+    retired: bool,
 }
 
 /// A part of the host that may have work.
@@ -578,7 +581,11 @@ impl Host {
                 }
             }
             HostCommand::Routes(routes) => {
-                if let Some(refused) = self.tell_router(RouterInput::Routes(&routes), now) {
+                let refused = match self.ip.stack_mut() {
+                    Some(stack) => stack.set_routes(&routes).err(),
+                    None => self.tell_router(RouterInput::Routes(&routes), now),
+                };
+                if let Some(refused) = refused {
                     self.trace(Trace::milestone("host.routes.refused", refused.to_string()));
                 }
             }
@@ -610,7 +617,7 @@ impl Host {
         mut act: impl FnMut(&mut Self, usize, Instant),
     ) {
         for slot in 0..self.slots.len() {
-            if self.slots[slot].kind == kind {
+            if self.slots[slot].kind == kind && !self.slots[slot].retired {
                 act(self, slot, now);
             }
         }

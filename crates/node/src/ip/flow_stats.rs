@@ -225,6 +225,16 @@ impl FlowStats {
         }
     }
 
+    /// The flows are these from now on: those that are new begin with nothing, the others keep their figures.
+    pub fn set_flows(&mut self, flows: &[FlowSpec]) {
+        self.index = FlowIndex::new(flows, |_| true);
+        for (known, spec) in self.flows.iter_mut().zip(flows) {
+            known.adopt(spec);
+        }
+        let new = flows.iter().skip(self.flows.len()).map(Flow::new);
+        self.flows.extend(new.collect::<Vec<_>>());
+    }
+
     /// Takes one sample. The samples of a packet come in the order of time. Returns the number of the packet in the
     /// order of sending, from 0; `None` for a packet that was refused or is not known.
     pub fn record(&mut self, sample: &Sample) -> Option<u64> {

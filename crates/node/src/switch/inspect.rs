@@ -121,7 +121,7 @@ impl<R: RouteSelect> Switch<R> {
     }
     /// All ports. Connections of the data plane are at [`crate::atm::fabric::Fabric::connections`].
     pub fn port_infos(&self) -> impl Iterator<Item = PortInfo> + '_ {
-        self.ports.iter().enumerate().map(|(number, port)| {
+        self.occupied().map(|(number, port)| {
             let number = PortNo(number as u16);
             let inside = |(vpi, (pcr, held)): (&u16, &(u32, Reservation))| {
                 (*vpi, (*pcr, (held.tx, held.rx)))

@@ -212,7 +212,7 @@ impl<R: RouteSelect> Switch<R> {
 
     /// The tables of `inspect ilmi`: the hosts behind the ports, and their addresses.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
-        let ports = self.ports.iter().enumerate();
+        let ports = self.occupied();
         let mut tables = inspect::ilmi::tables(ports.filter_map(|(number, port)| {
             Some(inspect::ilmi::End {
                 port: number,

@@ -340,6 +340,28 @@ impl<R: RouteSelect> Switch<R> {
     pub const fn port_count(&self) -> usize {
         self.ports.len()
     }
+    /// The link of a port is removed, or is there again. A port without a link has no addresses, and is not shown.
+    pub fn set_vacant(&mut self, port: PortNo, vacant: bool) {
+        let Some(own) = self.port_mut(port) else {
+            return;
+        };
+        own.vacant = vacant;
+        if vacant {
+            for address in core::mem::take(&mut own.addresses) {
+                self.routes.unregister(address, port);
+            }
+        }
+    }
+    /// True if the link of a port was removed.
+    #[must_use]
+    pub fn is_vacant(&self, port: PortNo) -> bool {
+        self.port(port).is_some_and(|port| port.vacant)
+    }
+    /// The ports that have links, with their numbers.
+    fn occupied(&self) -> impl Iterator<Item = (usize, &Port)> {
+        let all = self.ports.iter().enumerate();
+        all.filter(|(_, port)| !port.vacant)
+    }
     /// Registers an address of the host at `port`: calls to the address go there, and calls from there may use the
     /// address.
     pub fn register(&mut self, port: PortNo, address: AtmAddress) {

@@ -229,6 +229,8 @@ pub(super) struct Port {
     pub(super) interface: Interface,
     /// The management channel.
     pub(super) ilmi: Option<Channel>,
+    /// True if its link was removed: it is not shown.
+    pub(super) vacant: bool,
     /// Addresses registered by the host or for it, in order of registration.
     pub(super) addresses: Vec<AtmAddress>,
     pub(super) reserved: Reservation,
@@ -269,6 +271,7 @@ impl Port {
                 false => Channel::new,
             }),
             config,
+            vacant: false,
             addresses: Vec::new(),
             reserved: Reservation { tx: rate, rx: rate },
             held: 0,

@@ -31,7 +31,8 @@ impl<R: RouteSelect> Switch<R> {
         let ports = || {
             let numbers = 0..self.fabric().ports();
             numbers.filter_map(|port| {
-                let name = self.port(PortNo(port))?.config.name.as_str();
+                let own = self.port(PortNo(port)).filter(|own| !own.vacant)?;
+                let name = own.config.name.as_str();
                 Some(((port, name), self.fabric().output(port)?))
             })
         };

@@ -25,7 +25,8 @@ impl Switch<StaticRoutes> {
             StateKind::Queue => self.queue_tables(),
             StateKind::Route => vec![Table::of(self.route_rows())],
             StateKind::Saal => {
-                let ends = || (self.ports.iter()).map(|port| (&port.interface, &port.config.name));
+                let ends =
+                    || (self.occupied()).map(|(_, port)| (&port.interface, &port.config.name));
                 let links = ends().map(|(interface, name)| Link::of_interface(name, interface));
                 let codes =
                     ends().flat_map(|(interface, name)| ErrorCode::of_interface(name, interface));

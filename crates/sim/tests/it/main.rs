@@ -21,6 +21,7 @@ mod crankback;
 mod cuts;
 mod direct;
 mod exact;
+mod exercises;
 mod faults;
 mod follow;
 mod gateways;

@@ -120,6 +120,13 @@ impl Ip {
         }
     }
 
+    pub(in crate::host) fn stack_mut(&mut self) -> Option<&mut Stack> {
+        match self {
+            Self::Stack(stack) => Some(stack),
+            Self::None | Self::Router(_) | Self::Kernel | Self::KernelRouter(_) => None,
+        }
+    }
+
     /// The embedded router, even if it only answers questions.
     #[must_use]
     pub fn router(&self) -> Option<&Router> {

@@ -128,6 +128,13 @@ impl Station {
         self.drain(now);
     }
 
+    /// Changes the host while it runs.
+    pub fn change(&mut self, act: impl FnOnce(&mut Host), now: Instant) {
+        self.catch_up(now);
+        act(&mut self.host);
+        self.drain(now);
+    }
+
     /// Receives cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) {
         self.catch_up(now);

@@ -112,6 +112,13 @@ impl Flow {
         }
     }
 
+    /// The flow has another description.
+    pub(super) fn adopt(&mut self, spec: &FlowSpec) {
+        self.name.clone_from(&spec.name);
+        self.voice = spec.voice;
+        self.ends = vec![spec.source, spec.destination];
+    }
+
     fn note_offer(&mut self, at: Instant) {
         self.first.get_or_insert(at);
         self.last_offered = self.last_offered.max(Some(at));

@@ -1,11 +1,11 @@
 //! The Ethernet side of an embedded host: routes, neighbours, and packets that wait for ARP.
 
-use super::StackConfig;
+use super::{Stack, StackConfig};
 use crate::ip::arp::{self, Own};
 use crate::ip::neighbours::{ArpEvent, ArpParams, NeighbourCounters, NeighbourView, Neighbours};
 use crate::ip::packet::{self, IPV4};
 use crate::ip::router::RouterInterface;
-use crate::ip::routes::{RouteResult, Routes};
+use crate::ip::routes::{RouteResult, Routes, StaticRoute};
 use aerostat_proto::{Instant, Refused, Trace};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -55,6 +55,16 @@ struct Port {
     neighbours: Neighbours<Vec<u8>>,
 }
 
+impl Stack {
+    /// Replaces the static routes.
+    ///
+    /// # Errors
+    /// If a route is not possible; the routes stay as they were.
+    pub fn set_routes(&mut self, routes: &[StaticRoute]) -> Result<(), Refused> {
+        self.link.set_routes(routes)
+    }
+}
+
 impl Link {
     pub(super) fn set_arp(&mut self, params: ArpParams) {
         for port in &mut self.ports {
@@ -97,6 +107,19 @@ impl Link {
             routes: Routes::new(&interfaces, &config.routes)?,
             output: VecDeque::new(),
         })
+    }
+
+    /// Replaces the static routes.
+    pub(super) fn set_routes(&mut self, routes: &[StaticRoute]) -> Result<(), Refused> {
+        let interfaces = self.ports.iter().map(|port| RouterInterface {
+            name: String::new(),
+            mac: port.own.mac,
+            address: port.own.address,
+            prefix: port.own.prefix,
+            mtu: port.mtu,
+        });
+        let interfaces: Vec<_> = interfaces.collect();
+        self.routes.replace(&interfaces, routes).map(drop)
     }
 
     /// Hardware address of an interface.

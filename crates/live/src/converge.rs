@@ -1,0 +1,246 @@
+//! Changes of a running lab to that of another file.
+//!
+//! **Course.** A thread of its own reads the file and compares ([`prepare`]), because that takes time with many nodes,
+//! and traffic must not wait for it. The loop then ends with what the thread has found, the network becomes the new
+//! one in a single step ([`Carried::converge`]), and the loop begins again with the new lab.
+//!
+//! **Refusals.** Nothing is done if the lab must be started again for a change, or if a node must be that the command
+//! does not name. A permanent connection for which a switch has no room is left out: the lab is without it, and the
+//! next comparison finds it missing.
+//!
+//! **Rights.** The process has no more of them than before. Files that a lab file names are not read again.
+
+use crate::control::{Answer, Converge, Converged, Reply};
+use crate::notice::{File, Notice};
+use crate::site::{Carried, Site};
+use crate::threads::spawn_named;
+use aerostat_lab::Override;
+use aerostat_lab::build::{Builder, Flavour};
+use aerostat_lab::converge::{self, Means, Plan};
+use aerostat_lab::event::Names;
+use aerostat_lab::model::{Lab, NodeId};
+use mio::Waker;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, SyncSender};
+
+/// Findings of a thread, for the loop.
+pub(crate) struct Prepared {
+    /// The new lab, with the indices of the running one.
+    pub(crate) file: File,
+    pub(crate) converged: Converged,
+    pub(crate) again: BTreeSet<NodeId>,
+    reply: SyncSender<Reply>,
+    /// Number of changes of the lab when it was compared.
+    generation: u64,
+}
+
+/// Compares a file with the running lab on a thread of its own. What is to be done goes to the loop; everything else is
+/// answered at once.
+pub(crate) fn begin(site: &Site<'_>, request: &Converge, reply: SyncSender<Reply>) {
+    let means = Means {
+        flavour: site.builder.flavour(),
+        split: site.sources.daemons.is_some(),
+    };
+    if site.machine {
+        let text = "this machine itself is the lab's host: its interfaces are made at its start";
+        let hint = "stop 'aerostat host', and start it again with the new file";
+        return answer(&reply, Answer::error(text, hint));
+    }
+    let running = Arc::clone(site.world.lab());
+    let (to_loop, waker) = (site.prepared.clone(), Arc::clone(&site.waker));
+    let (request, for_error) = (request.clone(), reply.clone());
+    let generation = site.generation;
+    let started = spawn_named("converge", move || {
+        let found = prepare(&running, &request, means, (reply.clone(), generation));
+        match found {
+            Ok(prepared) => to_the_loop(&to_loop, &waker, prepared),
+            Err(said) => answer(&reply, *said),
+        }
+    });
+    if let Err(error) = started {
+        answer(&for_error, Answer::error(error.to_string(), ""));
+    }
+}
+
+fn to_the_loop(to_loop: &Sender<Prepared>, waker: &Waker, prepared: Prepared) {
+    // The lab may have ended.
+    let _ = to_loop.send(prepared);
+    let _ = waker.wake();
+}
+
+fn answer(reply: &SyncSender<Reply>, answer: Answer) {
+    // The client may have closed the connection.
+    let _ = reply.try_send(Reply::Answer(answer));
+}
+
+/// The new file, with the indices of the running lab.
+fn read(running: &Lab, request: &Converge) -> Result<File, Box<Answer>> {
+    let set: Vec<Override> = request
+        .set
+        .iter()
+        .map(|change| change.as_str().into())
+        .collect();
+    let name = format!("{}.atm.yml", running.name);
+    let checked = aerostat_lab::parse_for(&name, &request.text, &set, &running.numbers);
+    let mut checked = checked.map_err(|wrong| {
+        error(
+            &wrong,
+            "files that a lab file names are read at the start of the lab only: 'aerostat down', then 'aerostat up'",
+        )
+    })?;
+    if checked.lab.name != running.name {
+        let text = format!(
+            "this lab is {}, and the file has {}",
+            running.name, checked.lab.name
+        );
+        return Err(error(&text, "the name of a lab cannot change"));
+    }
+    let next = converge::beside(running, &checked.lab);
+    checked.lab = next.map_err(|obstacle| error(&obstacle, DOWN_AND_UP))?;
+    Ok(File { checked, set })
+}
+
+fn error(text: &dyn std::fmt::Display, hint: &str) -> Box<Answer> {
+    Box::new(Answer::error(text.to_string(), hint))
+}
+
+/// The new lab, or the answer if nothing is to be done.
+fn prepare(
+    running: &Lab,
+    request: &Converge,
+    means: Means,
+    (reply, generation): (SyncSender<Reply>, u64),
+) -> Result<Prepared, Box<Answer>> {
+    let file = read(running, request)?;
+    let next = &file.checked.lab;
+    let plan = converge::plan(running, next, means);
+    let known = |name: &&String| next.find(name).is_none();
+    if let Some(unknown) = request.restart.iter().find(known) {
+        let text = format!("there is no node '{unknown}'");
+        return Err(error(&text, "--restart takes a node of the file"));
+    }
+    let mut wanted: BTreeSet<String> = request.restart.iter().cloned().collect();
+    if request.restart_needed {
+        wanted.extend(plan.restarts().into_iter().map(str::to_owned));
+    }
+    // What is new starts anyway.
+    let again = wanted.iter().filter_map(|name| next.find(name));
+    let again = again.filter(|id| id.0 < running.nodes.len() && running.has_node(*id));
+    let again: BTreeSet<NodeId> = again.collect();
+    let names = again.iter().map(|id| next.node(*id).name.clone());
+    let mut converged = Converged {
+        restarted: names.collect(),
+        kernel: means.flavour == Flavour::Kernel,
+        split: means.split,
+        plan,
+        ..Converged::default()
+    };
+    let missing = missing(&converged.plan, &wanted);
+    let nothing = converged.plan.is_empty() && again.is_empty();
+    if request.dry_run || nothing || missing {
+        if request.dry_run || missing {
+            converged.restarted.clear();
+        }
+        converged.done = nothing;
+        return Err(Box::new(said(&converged)));
+    }
+    Ok(Prepared {
+        file,
+        converged,
+        again,
+        reply,
+        generation,
+    })
+}
+
+/// The way to a change that the running lab cannot make.
+const DOWN_AND_UP: &str = "'aerostat down', then 'aerostat up'";
+
+/// True if the plan needs something for which the command has not asked.
+fn missing(plan: &Plan, wanted: &BTreeSet<String>) -> bool {
+    let mut restarts = plan.restarts().into_iter();
+    plan.new_starts().next().is_some() || restarts.any(|node| !wanted.contains(node))
+}
+
+fn said(converged: &Converged) -> Answer {
+    match serde_json::to_value(converged) {
+        Ok(value) => Answer::Ok(value),
+        Err(error) => Answer::error(error.to_string(), ""),
+    }
+}
+
+impl Prepared {
+    /// True if the lab is still the one that was compared; tells the client if it is not.
+    pub(crate) fn is_current(&self, generation: u64) -> bool {
+        let same = self.generation == generation;
+        if !same {
+            let text = "another command has just changed the lab";
+            answer(&self.reply, Answer::error(text, "compare again"));
+        }
+        same
+    }
+}
+
+impl Carried {
+    /// Makes the network that of the new file, and answers the client. Returns the lab as it is now.
+    pub(crate) fn converge(
+        &mut self,
+        prepared: Prepared,
+        (flavour, split): (Flavour, bool),
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) -> File {
+        let Prepared {
+            mut file,
+            mut converged,
+            again,
+            reply,
+            ..
+        } = prepared;
+        let now = self.clock.now();
+        let lab = &mut file.checked.lab;
+        let builder = Builder::new(lab, lab.seed, flavour).split(split);
+        let builder = builder.with_programs();
+        let refused = self.world.converge(&builder, &again, now);
+        let mut left = BTreeSet::new();
+        for (index, switch, error) in &refused {
+            let ends = lab.pvcs[*index].ends;
+            let ends = ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name));
+            let name = &lab.node(*switch).name;
+            converged
+                .left
+                .push(format!("pvc {}: {name}: {error}", ends.join(" - ")));
+            left.insert(*index);
+        }
+        if !left.is_empty() {
+            let mut number = 0..;
+            lab.pvcs
+                .retain(|_| number.next().is_none_or(|index| !left.contains(&index)));
+            self.world.adopt(lab);
+        }
+        self.generation += 1;
+        // A parent process that waited for the lab has gone.
+        self.ties.take_if(|_| self.ready);
+        self.ready = false;
+        self.faults.adopt(lab, now);
+        for node in &again {
+            self.sources.routes.forget(*node, now);
+        }
+        self.names = lab
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str().into())
+            .collect();
+        self.story.rename(Names::new(lab));
+        converged.done = true;
+        tell(Notice::Note(format!(
+            "the lab has become that of its file: {}",
+            aerostat_wire::counted(converged.plan.changes.len(), "change", "changes")
+        )));
+        for text in &converged.left {
+            tell(Notice::Note(format!("not done: {text}")));
+        }
+        answer(&reply, said(&converged));
+        file
+    }
+}
