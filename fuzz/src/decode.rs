@@ -151,7 +151,9 @@ fn segments(octets: &[u8]) {
         let (len, uu) = (feed.below(255) + 1, sent.len() as u8);
         let sdu: Vec<u8> = (0..len).map(|n| (n as u8).wrapping_mul(31) ^ uu).collect();
         let pdu = aal5::encode_pdu(&sdu, uu);
-        assert_eq!(aal5::decode_pdu(&pdu), Ok((&sdu[..], uu)));
+        let reflected = false;
+        let trailer = aal5::Trailer { uu, reflected };
+        assert_eq!(aal5::decode_pdu(&pdu), Ok((&sdu[..], trailer)));
         sent.push(sdu.clone());
         for (mut payload, pti) in Segmenter::new(&sdu, uu) {
             // Mostly, and once the input is used up, a cell arrives as it was sent.
