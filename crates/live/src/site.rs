@@ -9,38 +9,24 @@ mod faults;
 mod sources;
 mod telling;
 
-pub(crate) use carried::Carried;
+pub(crate) use carried::{Carried, Site};
 pub(crate) use sources::Sources;
 
-use crate::budget::Budget;
-use crate::clock::Clock;
-use crate::confine::Confinement;
-use crate::control::Connections;
-use crate::converge::Prepared;
-use crate::detach::Ties;
 use crate::kernel::Kernels;
 use crate::kernel::tcp::Followed;
 use crate::namespace::NetNs;
-use crate::notice::Notice;
-use crate::pictures::Pictures;
-use crate::programs::Commanded;
 use crate::recorder::Recorder;
 use crate::routes::Routes;
 use crate::stations::Stations;
-use crate::story::Story;
 use crate::supervisor::LabProcesses;
 use crate::taps::Taps;
-use crate::world::World;
-use aerostat_lab::build::Builder;
-use aerostat_lab::model::{Lab, NodeId};
-use aerostat_lab::plant::faults::Faults;
-use aerostat_proto::{Instant, Trace};
-use mio::{Registry, Waker};
-use std::collections::{BTreeMap, VecDeque};
+use aerostat_lab::model::NodeId;
+use aerostat_proto::Trace;
+use mio::Registry;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 /// A trace event about a node.
 pub(crate) type Word = (NodeId, Trace);
@@ -77,51 +63,6 @@ impl Inside {
         }
         Ok((inside, taps, routes))
     }
-}
-
-/// A running lab.
-pub(crate) struct Site<'a> {
-    /// The caller, who hears of everything.
-    pub(crate) caller: &'a mut dyn FnMut(Notice<'_>),
-    pub(crate) lab: &'a Lab,
-    pub(crate) builder: &'a Builder<'a>,
-    pub(crate) world: World,
-    pub(crate) clock: Clock,
-    pub(crate) epoch_ns: u64,
-    pub(crate) registry: Registry,
-    pub(crate) sources: Sources,
-    /// How much the network does between two looks at TAPs and links.
-    pub(crate) budget: Budget,
-    pub(crate) inside: Inside,
-    /// Programs that clients of the control socket started.
-    pub(crate) commanded: Commanded,
-    /// Rights that this process has given up.
-    pub(crate) confinement: Confinement,
-    /// The ties with the parent process, until the lab is ready.
-    pub(crate) ties: Option<Ties>,
-    /// The connections of the control socket.
-    pub(crate) connections: Connections,
-    /// Way for the results of other threads, and the waker of the loop.
-    pub(crate) done: Sender<Word>,
-    pub(crate) waker: Arc<Waker>,
-    /// The recording that the lab file asks for.
-    pub(crate) recorder: Option<Recorder>,
-    pub(crate) story: Story,
-    /// Clients that follow the state.
-    pub(crate) pictures: Pictures<'a>,
-    /// Events of the network that are not told yet.
-    pub(crate) untold: VecDeque<(NodeId, Instant, Trace)>,
-    /// The names of the nodes.
-    pub(crate) names: Vec<Arc<str>>,
-    pub(crate) faults: Faults,
-    pub(crate) missing: Vec<String>,
-    pub(crate) ready: bool,
-    /// True if this machine itself is the lab's host.
-    pub(crate) machine: bool,
-    /// How often the lab has become another one.
-    pub(crate) generation: u64,
-    /// Way for new labs from threads to the loop.
-    pub(crate) prepared: Sender<Prepared>,
 }
 
 impl Site<'_> {

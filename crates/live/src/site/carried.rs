@@ -1,6 +1,6 @@
-//! Parts that a running lab keeps when it becomes that of another file.
+//! A running lab: parts that depend on its file, and those that it keeps when it becomes that of another file.
 
-use super::{Inside, Site, Sources, Word};
+use super::{Inside, Sources, Word};
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::confine::Confinement;
@@ -22,165 +22,82 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// A running lab while it becomes another one: everything that does not depend on the file.
-pub(crate) struct Carried {
-    pub(crate) world: World,
-    pub(crate) clock: Clock,
-    pub(crate) epoch_ns: u64,
-    pub(crate) registry: Registry,
-    pub(crate) sources: Sources,
+/// A running lab, and what of it goes on as another one: the fields of both, listed once.
+macro_rules! site {
+    ($($(#[$doc:meta])* $field:ident: $kind:ty,)+) => {
+        /// A running lab.
+        pub(crate) struct Site<'a> {
+            /// The caller, who hears of everything.
+            pub(crate) caller: &'a mut dyn FnMut(Notice<'_>),
+            pub(crate) lab: &'a Lab,
+            pub(crate) builder: &'a Builder<'a>,
+            /// Clients that follow the state.
+            pub(crate) pictures: Pictures<'a>,
+            $($(#[$doc])* pub(crate) $field: $kind,)+
+        }
+
+        /// A running lab while it becomes another one: everything that does not depend on the file.
+        pub(crate) struct Carried {
+            $($(#[$doc])* pub(crate) $field: $kind,)+
+        }
+
+        impl Site<'_> {
+            /// The parts that do not depend on the file. Clients that follow the state have to begin again.
+            pub(crate) fn carry(self) -> Carried {
+                let Self { $($field,)+ .. } = self;
+                Carried { $($field),+ }
+            }
+        }
+
+        impl Carried {
+            /// The lab goes on with this file.
+            pub(crate) fn site<'a>(
+                self,
+                caller: &'a mut dyn FnMut(Notice<'_>),
+                (lab, builder): (&'a Lab, &'a Builder<'a>),
+            ) -> Site<'a> {
+                let Self { $($field),+ } = self;
+                let pictures = Pictures::default();
+                Site { caller, lab, builder, pictures, $($field),+ }
+            }
+        }
+    };
+}
+
+site! {
+    world: World,
+    clock: Clock,
+    epoch_ns: u64,
+    registry: Registry,
+    sources: Sources,
     /// How much the network does between two looks at TAPs and links.
-    pub(crate) budget: Budget,
-    pub(crate) inside: Inside,
+    budget: Budget,
+    inside: Inside,
     /// Programs that clients of the control socket started.
-    pub(crate) commanded: Commanded,
+    commanded: Commanded,
     /// Rights that this process has given up.
-    pub(crate) confinement: Confinement,
+    confinement: Confinement,
     /// The ties with the parent process, until the lab is ready.
-    pub(crate) ties: Option<Ties>,
+    ties: Option<Ties>,
     /// The connections of the control socket.
-    pub(crate) connections: Connections,
+    connections: Connections,
     /// Way for the results of other threads, and the waker of the loop.
-    pub(crate) done: Sender<Word>,
-    pub(crate) waker: Arc<Waker>,
+    done: Sender<Word>,
+    waker: Arc<Waker>,
     /// The recording that the lab file asks for.
-    pub(crate) recorder: Option<Recorder>,
-    pub(crate) story: Story,
+    recorder: Option<Recorder>,
+    story: Story,
     /// Events of the network that are not told yet.
-    pub(crate) untold: VecDeque<(NodeId, Instant, Trace)>,
+    untold: VecDeque<(NodeId, Instant, Trace)>,
     /// The names of the nodes.
-    pub(crate) names: Vec<Arc<str>>,
-    pub(crate) faults: Faults,
-    pub(crate) missing: Vec<String>,
-    pub(crate) ready: bool,
+    names: Vec<Arc<str>>,
+    faults: Faults,
+    missing: Vec<String>,
+    ready: bool,
     /// True if this machine itself is the lab's host.
-    pub(crate) machine: bool,
+    machine: bool,
     /// How often the lab has become another one.
-    pub(crate) generation: u64,
+    generation: u64,
     /// Way for new labs from threads to the loop.
-    pub(crate) prepared: Sender<Prepared>,
-}
-
-impl Site<'_> {
-    /// The parts that do not depend on the file. Clients that follow the state have to begin again.
-    pub(crate) fn carry(self) -> Carried {
-        let Self {
-            caller: _,
-            lab: _,
-            builder: _,
-            pictures: _,
-            world,
-            clock,
-            epoch_ns,
-            registry,
-            sources,
-            budget,
-            inside,
-            commanded,
-            confinement,
-            ties,
-            connections,
-            done,
-            waker,
-            recorder,
-            story,
-            untold,
-            names,
-            faults,
-            missing,
-            ready,
-            machine,
-            generation,
-            prepared,
-        } = self;
-        Carried {
-            world,
-            clock,
-            epoch_ns,
-            registry,
-            sources,
-            budget,
-            inside,
-            commanded,
-            confinement,
-            ties,
-            connections,
-            done,
-            waker,
-            recorder,
-            story,
-            untold,
-            names,
-            faults,
-            missing,
-            ready,
-            machine,
-            generation,
-            prepared,
-        }
-    }
-}
-
-impl Carried {
-    /// The lab goes on with this file.
-    pub(crate) fn site<'a>(
-        self,
-        caller: &'a mut dyn FnMut(Notice<'_>),
-        (lab, builder): (&'a Lab, &'a Builder<'a>),
-    ) -> Site<'a> {
-        let Self {
-            world,
-            clock,
-            epoch_ns,
-            registry,
-            sources,
-            budget,
-            inside,
-            commanded,
-            confinement,
-            ties,
-            connections,
-            done,
-            waker,
-            recorder,
-            story,
-            untold,
-            names,
-            faults,
-            missing,
-            ready,
-            machine,
-            generation,
-            prepared,
-        } = self;
-        Site {
-            caller,
-            lab,
-            builder,
-            pictures: Pictures::default(),
-            world,
-            clock,
-            epoch_ns,
-            registry,
-            sources,
-            budget,
-            inside,
-            commanded,
-            confinement,
-            ties,
-            connections,
-            done,
-            waker,
-            recorder,
-            story,
-            untold,
-            names,
-            faults,
-            missing,
-            ready,
-            machine,
-            generation,
-            prepared,
-        }
-    }
+    prepared: Sender<Prepared>,
 }
