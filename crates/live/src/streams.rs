@@ -317,7 +317,9 @@ impl Run<'_> {
     }
 }
 
-fn is_wait(error: &io::Error) -> bool {
+/// True for an error that says only that nothing has come yet, of a socket with a time-out.
+#[must_use]
+pub fn is_wait(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted

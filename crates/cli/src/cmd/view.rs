@@ -209,13 +209,7 @@ fn events(desk: &Desk, connection: Arc<Connection>) -> Response<Body> {
         let text = format!("{MOST_PAGES} pages follow this lab, which is the limit; close one.\n");
         return plain(StatusCode::SERVICE_UNAVAILABLE, text);
     };
-    let (pieces, taken) = mpsc::channel(PIECES);
-    connection.stream();
-    let line = Line {
-        pieces,
-        connection,
-        places: Arc::clone(&desk.places),
-    };
+    let (line, taken) = desk.line(connection);
     if let Err(error) = feed::start(desk.lab.clone(), line) {
         return plain(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n"));
     }
@@ -225,6 +219,19 @@ fn events(desk: &Desk, connection: Arc<Connection>) -> Response<Body> {
 }
 
 impl Desk {
+    /// A line to the reader of a stream, and what its connection takes from it.
+    fn line(&self, connection: Arc<Connection>) -> (Line, mpsc::Receiver<Bytes>) {
+        let (pieces, taken) = mpsc::channel(PIECES);
+        connection.stream();
+        let places = Arc::clone(&self.places);
+        let line = Line {
+            pieces,
+            connection,
+            places,
+        };
+        (line, taken)
+    }
+
     /// Asks the lab; the sentence says why there is no answer.
     async fn ask(&self, wish: Wish) -> Result<Answer, String> {
         let lab = self.lab.clone();

@@ -1,19 +1,19 @@
 //! Actions of a user in the page: faults, links, captures.
 
 use super::{Desk, Gone, Line, MOST_CAPTURES, connected};
-use crate::web::body::{Body, PIECES};
+use crate::web::body::Body;
 use crate::web::{Connection, plain, with_type};
 use aerostat_live::control::{Answer, LinkRequest, Request as Wish};
+use aerostat_live::streams::is_wait;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use std::future::poll_fn;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::Read as _;
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Longest request, octets.
 const MOST: usize = 16 << 10;
@@ -103,13 +103,7 @@ pub(super) async fn capture(
         Ok(Err((status, text))) => return plain(status, text + "\n"),
         Err(error) => return plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     };
-    let (pieces, taken) = mpsc::channel(PIECES);
-    connection.stream();
-    let line = Line {
-        pieces,
-        connection,
-        places: Arc::clone(&desk.places),
-    };
+    let (line, taken) = desk.line(connection);
     let thread = std::thread::Builder::new().name("capture".to_owned());
     // The reader is gone, or the lab.
     let started = thread.spawn(move || drop(copy(stream, &line)));
@@ -200,7 +194,7 @@ fn copy(mut stream: UnixStream, line: &Line) -> Result<(), Gone> {
         match stream.read(&mut room) {
             Ok(0) => return Ok(()),
             Ok(read) => line.pass(room[..read].to_vec().into())?,
-            Err(error) if is_pause(&error) => {
+            Err(error) if is_wait(&error) => {
                 if line.is_gone() {
                     return Err(Gone);
                 }
@@ -208,13 +202,6 @@ fn copy(mut stream: UnixStream, line: &Line) -> Result<(), Gone> {
             Err(_) => return Ok(()),
         }
     }
-}
-
-fn is_pause(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-    )
 }
 
 #[cfg(test)]

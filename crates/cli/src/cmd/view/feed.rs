@@ -9,9 +9,10 @@ use crate::cmd::events::MOST_MESSAGES;
 use aerostat_lab::picture::Picture;
 use aerostat_lab::stream::{self, line_text};
 use aerostat_live::control::{Answer, Client, Gather, Request};
+use aerostat_live::streams::is_wait;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -109,12 +110,11 @@ fn copy(mut stream: UnixStream, line: &Line) -> Result<(), Gone> {
                     lines.drain(..=end);
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Err(error) if is_wait(&error) => {
                 if line.is_gone() {
                     return Err(Gone);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => return Ok(()),
         }
     }
