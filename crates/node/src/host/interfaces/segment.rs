@@ -15,7 +15,7 @@
 //! the kernel sends out of that port.
 //!
 //! A bridge can have VLANs (`segment/vlans.rs`), each with the ELAN or the bridged line of an interface of its own. The
-//! host itself is in the VLAN of its first interface. What is said here of an ELAN holds for a line, which has no proxy.
+//! host itself is in the VLAN of its first interface. A line is to the bridge what an ELAN is, and needs no proxy.
 //!
 //! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; 802.1Q VLANs; LANE v2 §2.1.3 (proxy). **Not
 //! implemented** for embedded segments: spanning tree. A kernel's bridge has no VLANs. BPDUs of a kernel's bridge cross
