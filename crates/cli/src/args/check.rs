@@ -40,11 +40,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", requires = "checks", conflicts_with = "lab")]
     pub(crate) all: Option<PathBuf>,
     /// With --all: labs at the same time; by default as many as there are processors
-    #[arg(long, value_name = "N", requires = "all", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// With --all: longest time of each lab
-    #[arg(long, value_name = "TIME", default_value = "60s", requires = "all", value_parser = units::duration)]
-    pub(crate) time: Duration,
+    /// With --all: longest time of each lab; by default 60s
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub(crate) time: Option<Duration>,
     /// With --all: most memory of each lab
     #[arg(long, value_name = "OCTETS", default_value = "1GiB", value_parser = units::octets)]
     pub(crate) memory: usize,

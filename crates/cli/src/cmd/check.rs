@@ -22,6 +22,14 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     if let Some(directory) = &args.all {
         return class::run(args, directory);
     }
+    // A lab in the place of --all lifts what clap would require.
+    let of_class = [
+        ("--time", args.time.is_some()),
+        ("--jobs", args.jobs.is_some()),
+    ];
+    if let Some((option, _)) = of_class.iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!("{option} is for --all")));
+    }
     if args.one_of_class {
         end_with_parent();
         let most = Some(args.memory as u64);

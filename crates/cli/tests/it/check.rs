@@ -103,10 +103,18 @@ fn verdicts_have_their_exit_codes_and_forms() {
         ),
         ("checks: [{ count: hosts, is: 9, level: warning }]\n", 3),
         ("checks: [{ count: cows }]\n", 2),
+        // A switch sends no echo requests, and gives no points for that.
+        ("checks: [{ reach: anna -> s1, is: 0 }]\n", 6),
+        ("checks: [{ reach: anna -> zoe, is: 0 }]\n", 1),
         ("", 2),
     ] {
         write(&directory, &[("x.atm.yml", &format!("{LAB}{own}"))]);
         assert_eq!(run(&["check", lab]).code, code, "{own}");
+    }
+    for option in [&["--time", "1s"], &["--jobs", "2"]] {
+        let ran = run(&[&["check", lab][..], option].concat());
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("is for --all"), "{}", ran.err);
     }
 }
 
@@ -151,6 +159,7 @@ until: 100h
         directory.join("class/linked/x.yml"),
     )
     .unwrap();
+    std::os::unix::fs::symlink(&directory, directory.join("class/abroad")).unwrap();
     let (class, checks) = (directory.join("class"), directory.join("c.yml"));
     let (class, checks) = (class.to_str().unwrap(), checks.to_str().unwrap());
     let ran = run(&[
@@ -188,6 +197,12 @@ until: 100h
             .as_str()
             .unwrap()
             .contains("links are not followed")
+    );
+    assert!(
+        of("abroad").2["feedback"]
+            .as_str()
+            .unwrap()
+            .contains("the directory is a link")
     );
     let (verdict, _, row) = of("spy");
     assert_eq!(verdict, "broken");

@@ -174,6 +174,8 @@ fn messages_and_shortcuts_count_in_their_time() {
         ("{ message: setup after 2s }", false),
         ("{ message: setup to bert }", false),
         ("{ message: release, is: 0 }", true),
+        ("{ message: setup from berta, is: 0 }", false),
+        ("{ message: setup from bert to s3, is: 0 }", false),
         ("{ shortcut: anna -> bert by 2s }", true),
         ("{ shortcut: anna -> bert by 1s }", false),
         ("{ shortcut: bert -> anna by 2s }", false),
@@ -194,7 +196,7 @@ fn messages_and_shortcuts_count_in_their_time() {
 #[test]
 fn figures_of_a_flow_are_those_of_all_its_phases_and_times_need_a_tolerance_in_real_time() {
     let row = |phase: &str, lost: u64, p99: u64| {
-        json!({ "name": "f", "phase": phase, "lost": lost, "delivered": 10, "duration_s": 1.0,
+        json!({ "name": "f", "phase": phase, "sent": 10 + lost, "lost": lost, "delivered": 10, "duration_s": 1.0,
             "delivered_octets": 125_000, "delay_us_p99": p99, "delay_us_mean": p99 })
     };
     let flows = [row("routed", 2, 100), row("shortcut", 0, 20)];
@@ -213,6 +215,10 @@ fn figures_of_a_flow_are_those_of_all_its_phases_and_times_need_a_tolerance_in_r
         Verdict::Failed
     );
     assert_eq!(of("{ flow: g, lost: 0 }", false), Verdict::Failed);
+    // A flow that never began has a row, too.
+    let silent = [json!({ "name": "f", "phase": "direct", "sent": 0, "lost": 0, "delivered": 0 })];
+    let never = verdicts("  - { flow: f, lost: 0 }\n", false, &silent);
+    assert_eq!(never[0].0, Verdict::Failed, "{never:?}");
     assert_eq!(
         of("{ flow: f, throughput_mbps: 1 }", false),
         Verdict::Passed

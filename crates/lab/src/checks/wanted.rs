@@ -30,15 +30,6 @@ impl Wanted {
         }
     }
 
-    /// Exactly this number.
-    #[must_use]
-    pub fn exactly(number: u32) -> Self {
-        Self {
-            text: number.to_string(),
-            test: Test::Within([(number.into(), true); 2]),
-        }
-    }
-
     /// True if it is for numbers alone.
     #[must_use]
     pub const fn is_number(&self) -> bool {

@@ -31,6 +31,8 @@ const MOST: usize = 10_000;
 const MOST_SAID: u64 = 8 << 20;
 /// Time between two looks at a process.
 const LOOK: Duration = Duration::from_millis(5);
+/// Longest time of each lab, if none is given.
+const TIME: Duration = Duration::from_secs(60);
 
 /// A student, and the lab file, or why no file can be checked.
 struct Student {
@@ -78,21 +80,23 @@ pub(super) fn run(args: &CheckArgs, directory: &Path) -> Outcome {
         }
     };
     let mut marks = Vec::new();
-    let begun = pool.all(&work, &look, |_, mark| marks.push(mark));
-    output::write(Form::new(format, true), SCHEMA, &[rows(&students, &marks)])?;
-    if begun < students.len() || interrupt.has_come() {
+    pool.all(&work, &look, |at, mark| {
+        marks.extend(mark.map(|mark| (&students[at], mark)));
+    });
+    output::write(Form::new(format, true), SCHEMA, &[rows(&marks)])?;
+    if marks.len() < students.len() {
         return Err(Failure::failed("interrupted: not all labs were checked"));
     }
-    let all = |verdict: &str| marks.iter().all(|mark| mark.verdict == verdict);
+    let all = |verdict: &str| marks.iter().all(|(_, mark)| mark.verdict == verdict);
     Ok(
         match marks
             .iter()
-            .all(|mark| mark.points == mark.of && mark.counts[1] == 0)
+            .all(|(_, mark)| mark.points == mark.of && mark.counts[1] == 0)
         {
             true if all("pass") => Exit::Ok,
             true if marks
                 .iter()
-                .all(|mark| ["pass", "warning"].contains(&&*mark.verdict)) =>
+                .all(|(_, mark)| ["pass", "warning"].contains(&&*mark.verdict)) =>
             {
                 Exit::Warnings
             }
@@ -125,7 +129,10 @@ fn students(directory: &Path) -> Result<Vec<Student>, Failure> {
             continue;
         }
         let kind = entry.file_type().map_err(unreadable)?;
-        if kind.is_dir() {
+        if kind.is_symlink() && stem(&name).is_none() {
+            let lab = Err("the directory is a link, and links are not followed".to_owned());
+            students.push(Student { name, lab });
+        } else if kind.is_dir() {
             let lab = only_lab(&entry.path());
             students.push(Student { name, lab });
         } else if let Some(stem) = stem(&name) {
@@ -186,14 +193,14 @@ fn open(path: &Path) -> Result<File, String> {
     }
 }
 
-/// Checks the lab of a student.
+/// Checks the lab of a student; `None` if the command was interrupted before it knew.
 fn mark(
     args: &CheckArgs,
     student: &Student,
     (checks, of): (&Path, u64),
     empty: &Path,
     interrupt: &Interrupt,
-) -> Mark {
+) -> Option<Mark> {
     let broken = |verdict: &str, feedback: String| Mark {
         verdict: verdict.to_owned(),
         of,
@@ -202,15 +209,16 @@ fn mark(
     };
     let lab = match student.lab.as_deref().map_err(String::clone).and_then(open) {
         Ok(lab) => lab,
-        Err(why) => return broken("no lab", why),
+        Err(why) => return Some(broken("no lab", why)),
     };
     let began = Instant::now();
     let ran = child(args, lab, checks, empty, interrupt);
     let seconds = began.elapsed().as_secs_f64();
     let mark = match ran {
         Err(error) => broken("failed", format!("the check cannot be run: {error}")),
+        Ok(Ended { status: None, .. }) if interrupt.has_come() => return None,
         Ok(Ended { status: None, .. }) => {
-            broken("time", format!("it took more than {:?}", args.time))
+            broken("time", format!("it took more than {:?}", time(args)))
         }
         Ok(Ended {
             status: Some(status),
@@ -227,7 +235,12 @@ fn mark(
             }
         }),
     };
-    Mark { seconds, ..mark }
+    Some(Mark { seconds, ..mark })
+}
+
+/// Longest time of each lab.
+fn time(args: &CheckArgs) -> Duration {
+    args.time.unwrap_or(TIME)
 }
 
 /// The first error that a process told.
@@ -301,7 +314,7 @@ fn child(
         command.arg("--details");
     }
     let mut child = command.spawn()?;
-    let end = Instant::now() + args.time;
+    let end = Instant::now() + time(args);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break Some(status);
@@ -344,7 +357,9 @@ impl Empty {
     fn make() -> io::Result<Self> {
         let name = format!("aerostat-check-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path)?;
+        let taken =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        fs::create_dir(&path).map_err(taken)?;
         Ok(Self(path))
     }
 }
@@ -372,7 +387,7 @@ fn harmless(text: &str) -> String {
     }
 }
 
-fn rows(students: &[Student], marks: &[Mark]) -> Rows {
+fn rows(marks: &[(&Student, Mark)]) -> Rows {
     let mut rows = Rows::new(&[
         "student",
         "identifier",
@@ -387,7 +402,7 @@ fn rows(students: &[Student], marks: &[Mark]) -> Rows {
         "seconds",
         "feedback",
     ]);
-    for (student, mark) in students.iter().zip(marks) {
+    for (student, mark) in marks {
         let percent = match mark.of {
             0 => Value::Null,
             of => rounded(100.0 * mark.points as f64 / of as f64, 1).into(),
