@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Follow(FollowArgs),
     /// List the labs that are part of the program, or copy one
     Labs(LabsArgs),
-    /// Start a lab in real time, with Linux hosts in network namespaces
+    /// Start a lab in real time with Linux hosts, or change a running one
     Up(UpArgs),
     /// Make this machine itself a host of an ATM network
     Host(HostArgs),

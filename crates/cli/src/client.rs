@@ -49,6 +49,8 @@ pub(crate) fn connect(which: &RunningLab) -> Result<Client, Failure> {
         let text = format!("lab '{name}' (process {pid}) does not answer: {error}");
         match error.kind() {
             ErrorKind::TimedOut => Failure::failed(text).hint(STUCK),
+            ErrorKind::ConnectionRefused => Failure::new(Exit::NotRunning, text)
+                .hint("it has ended, and what it left goes in a moment: try again"),
             _ => Failure::new(Exit::NotRunning, text),
         }
     })

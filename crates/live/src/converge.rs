@@ -19,6 +19,7 @@ use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::converge::{self, Means, Plan};
 use aerostat_lab::event::Names;
 use aerostat_lab::model::{Lab, NodeId};
+use aerostat_proto::Instant;
 use mio::Waker;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -171,14 +172,17 @@ fn said(converged: &Converged) -> Answer {
 }
 
 impl Prepared {
-    /// True if the lab is still the one that was compared; tells the client if it is not.
-    pub(crate) fn is_current(&self, generation: u64) -> bool {
-        let same = self.generation == generation;
-        if !same {
-            let text = "another command has just changed the lab";
-            answer(&self.reply, Answer::error(text, "compare again"));
-        }
-        same
+    /// True if the lab is still the one that was compared, and does not end; tells the client if it is not so.
+    pub(crate) fn is_current(&self, generation: u64, ends: bool) -> bool {
+        let refusal = match () {
+            () if ends => Answer::error("the lab is ending", "'aerostat up' starts it again"),
+            () if self.generation != generation => {
+                Answer::error("another command has just changed the lab", "compare again")
+            }
+            () => return true,
+        };
+        answer(&self.reply, refusal);
+        false
     }
 }
 
@@ -188,7 +192,7 @@ impl Carried {
         &mut self,
         prepared: Prepared,
         (flavour, split): (Flavour, bool),
-        tell: &mut dyn FnMut(Notice<'_>),
+        (now, tell): (Instant, &mut dyn FnMut(Notice<'_>)),
     ) -> File {
         let Prepared {
             mut file,
@@ -197,7 +201,6 @@ impl Carried {
             reply,
             ..
         } = prepared;
-        let now = self.clock.now();
         let lab = &mut file.checked.lab;
         let builder = Builder::new(lab, lab.seed, flavour).split(split);
         let builder = builder.with_programs();

@@ -130,6 +130,8 @@ pub(crate) enum Run {
 
 /// A loop between two files.
 pub(crate) struct Halted {
+    /// Time of its last turn.
+    now: Instant,
     carried: Carried,
     poll: Poll,
     alarm: Alarm,
@@ -148,7 +150,7 @@ impl Halted {
         how: (Flavour, bool),
         tell: &mut dyn FnMut(Notice<'_>),
     ) -> File {
-        self.carried.converge(next, how, tell)
+        self.carried.converge(next, how, (self.now, tell))
     }
 }
 
@@ -177,9 +179,12 @@ impl<'a> Driver<'a> {
     fn next_lab(&mut self, now: Instant) -> Option<Prepared> {
         let next = self.prepared.try_recv().ok()?;
         let site = &mut self.site;
-        if self.ending.by.is_some() || !next.is_current(site.generation) {
+        let ends = self.ending.asked || self.ending.by.is_some();
+        if !next.is_current(site.generation, ends) {
             return None;
         }
+        // What is due, or was asked for in this turn, happens to the lab that it was meant for.
+        site.faults(now);
         for node in &next.again {
             site.daemon_fault(FaultKind::Restart(*node, None), now);
         }
@@ -188,8 +193,9 @@ impl<'a> Driver<'a> {
         Some(next)
     }
 
-    fn halt(self, next: Prepared) -> Run {
+    fn halt(self, next: Prepared, now: Instant) -> Run {
         let halted = Halted {
+            now,
             carried: self.site.carry(),
             poll: self.poll,
             alarm: self.alarm,
@@ -322,7 +328,7 @@ impl<'a> Driver<'a> {
             reading |= self.answer(now);
             self.others(now);
             if let Some(next) = self.next_lab(now) {
-                return Ok(self.halt(next));
+                return Ok(self.halt(next, now));
             }
             self.site.turn(Slot::Keepers, true, now);
             self.ending.asked |= self.signals.come() > 0;

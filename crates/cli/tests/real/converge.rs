@@ -48,6 +48,10 @@ fn a_lab_becomes_what_its_changed_file_says_and_tells_what_it_cannot() {
         "{dry}"
     );
     assert!(!lab.ok(&["inspect", "ls1010", "port"]).contains("nina"));
+    // Options of another start are refused before anything is done.
+    let other = lab.run(&["up", "--split", &path]);
+    assert_eq!(other.code, 2, "{}{}", other.out, other.err);
+    assert_eq!(lab.ok(&["up", "--dry-run", &path]), dry);
     let done = lab.run(&["up", &path]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert!(

@@ -172,7 +172,7 @@ fn takes(old: &NodeKind, new: &NodeKind, kernel: bool) -> bool {
 }
 
 /// Needs of a link to be added, removed or changed.
-pub(super) fn of_link([old, new]: [&Lab; 2], id: LinkId, act: Act, _means: Means) -> Needs {
+pub(super) fn of_link([old, new]: [&Lab; 2], id: LinkId, act: Act) -> Needs {
     let link = new.link(id);
     let ends = link.ends.map(|end| end.node);
     let switches = || ends.into_iter().filter(|end| is_switch(new, *end));
@@ -229,12 +229,7 @@ pub(super) fn of_subnet([old, new]: [&Lab; 2], id: ElanId, act: Act, means: Mean
 }
 
 /// Needs of a permanent connection to be added, removed or changed to `then`.
-pub(super) fn of_pvc(
-    [old, new]: [&Lab; 2],
-    (pvc, then): (&Pvc, Option<&Pvc>),
-    act: Act,
-    _means: Means,
-) -> Needs {
+pub(super) fn of_pvc([old, new]: [&Lab; 2], (pvc, then): (&Pvc, Option<&Pvc>), act: Act) -> Needs {
     let lab = if act == Act::Add { new } else { old };
     // A host sends by the new contract of a connection that it has.
     if let Some(then) = then {
@@ -262,10 +257,7 @@ pub(super) fn of_pvc(
 }
 
 /// Needs of a flow to be added or changed.
-pub(super) fn of_flow(new: &Lab, id: usize, act: Act) -> Needs {
-    if act == Act::Remove {
-        return Needs::Nothing;
-    }
+pub(super) fn of_flow(new: &Lab, id: usize) -> Needs {
     let flow = &new.traffic[id];
     let udp = |kind: FlowKind| matches!(kind, FlowKind::Udp { .. });
     let there = new.traffic.iter().enumerate();
@@ -300,8 +292,9 @@ pub(super) struct Whole {
 }
 
 /// Keys of the whole lab.
-pub(super) fn of_lab(old: &Lab, new: &Lab, _means: Means) -> impl Iterator<Item = Whole> {
-    let [before, after] = [old, new].map(|lab| crate::build::room(lab, &Scale::of(lab)));
+pub(super) fn of_lab(old: &Lab, new: &Lab) -> impl Iterator<Item = Whole> {
+    let before = crate::build::room(old, &Scale::of(old));
+    let after = crate::build::room(new, &Scale::counted(new));
     let fits = before
         .iter()
         .zip(&after)

@@ -2,7 +2,7 @@
 
 use crate::model::{
     Attachment, Elan, ElanId, FaultKind, Flow, Lab, Link, LinkEnd, LinkId, LoadOf, Node, NodeId,
-    NodeKind, Port, Pvc, Switch,
+    NodeKind, Port, Pvc, Scale, Switch,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -45,6 +45,7 @@ pub fn beside(running: &Lab, next: &Lab) -> Result<Lab, Obstacle> {
     let places = Places::find(running, next);
     let mut lab = next.clone();
     lab.retired = running.retired.clone();
+    lab.retired.start = Some(Scale::of(running));
     places.nodes(running, next, &mut lab);
     places.links(running, next, &mut lab);
     places.elans(running, next, &mut lab);
@@ -56,13 +57,15 @@ pub fn beside(running: &Lab, next: &Lab) -> Result<Lab, Obstacle> {
     }
 }
 
-/// The place of each entry of `wanted`: the first entry of `old` that `same` takes, or a new one at the end.
+/// The place of each entry of `wanted`: the first entry of `old` that `same` takes, or a new one at the end. An entry
+/// that is there comes before those that were removed.
 fn assign<'a, A, B: 'a>(
     old: &'a [A],
     wanted: &'a [B],
     key_of_old: impl Fn(usize, &'a A) -> String,
     key: impl Fn(&'a B) -> String,
     same: impl Fn(usize, &'a A, &'a B) -> bool,
+    there: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
     let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (place, one) in old.iter().enumerate() {
@@ -70,6 +73,9 @@ fn assign<'a, A, B: 'a>(
             .entry(key_of_old(place, one))
             .or_default()
             .push(place);
+    }
+    for places in by_key.values_mut() {
+        places.sort_by_key(|place| !there(*place));
     }
     let mut next = old.len();
     let place = |one: &'a B| {
@@ -96,6 +102,7 @@ impl Places {
             |_, node: &Node| node.name.clone(),
             |node: &Node| node.name.clone(),
             |_, old: &Node, new: &Node| discriminant(&old.kind) == discriminant(&new.kind),
+            |place| running.has_node(NodeId(place)),
         );
         let nodes: Vec<NodeId> = nodes.into_iter().map(NodeId).collect();
         let links = assign(
@@ -109,6 +116,7 @@ impl Places {
                 // The ports of switches are as they were when the link was removed.
                 old.ends.map(|end| end.node) == ends && (there || has_same_ports(old, new))
             },
+            |place| running.has_link(LinkId(place)),
         );
         let elans = assign(
             &running.elans,
@@ -116,6 +124,7 @@ impl Places {
             |_, elan: &Elan| elan.name.clone(),
             |elan: &Elan| elan.name.clone(),
             |_, old: &Elan, new: &Elan| old.kind() == new.kind() && old.is_own() == new.is_own(),
+            |place| running.has_elan(ElanId(place)),
         );
         let links: Vec<LinkId> = links.into_iter().map(LinkId).collect();
         let ports = ports(running, next, &nodes, &links);
@@ -279,7 +288,13 @@ impl Places {
             if let Some(LoadOf::Cells { link, .. }) = of {
                 self.link(link);
             }
-            let runs = |place: &usize| !running.retired.flows.contains(place);
+            // Packets of a sender with another address are others to its receiver.
+            let sender = |lab: &Lab| {
+                let node = lab.nodes.get(flow.from.0)?;
+                Some(node.lecs().iter().map(|lec| lec.ip).collect::<Vec<_>>())
+            };
+            let moved = sender(running) != sender(lab);
+            let runs = |place: &usize| !moved && !running.retired.flows.contains(place);
             let same = running.traffic.iter().position(|one| *one == flow);
             let place = same.filter(runs).unwrap_or_else(|| {
                 all.push(flow);

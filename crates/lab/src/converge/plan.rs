@@ -272,7 +272,7 @@ impl Making<'_> {
             if act != Act::Change && ends.iter().any(|end| comes(*end) && !switch(*end)) {
                 continue;
             }
-            let needs = needs::of_link(self.labs, id, act, self.means);
+            let needs = needs::of_link(self.labs, id, act);
             let details = self.details(act, "links", &link.name);
             self.put(act, (Kind::Link, &link.name), details, needs);
         }
@@ -299,8 +299,8 @@ impl Making<'_> {
     fn pvcs(&mut self) {
         let [old, new] = self.labs;
         let ends = |pvc: &Pvc| pvc.ends;
-        let sides = [old, new].map(|lab| {
-            let all = settings(lab, Instant::ZERO)["pvcs"].as_array().cloned();
+        let sides = [0, 1].map(|side| {
+            let all = self.settings[side]["pvcs"].as_array().cloned();
             all.unwrap_or_default()
         });
         let at = |lab: &Lab, of: &Pvc| lab.pvcs.iter().position(|pvc| ends(pvc) == ends(of));
@@ -329,7 +329,7 @@ impl Making<'_> {
             let name = pvc
                 .ends
                 .map(|(node, vc)| format!("{}:{vc}", lab.node(node).name));
-            let needs = needs::of_pvc(self.labs, (pvc, then), act, self.means);
+            let needs = needs::of_pvc(self.labs, (pvc, then), act);
             let details = details(act, values);
             self.put(act, (Kind::Pvc, &name.join(" - ")), details, needs);
         }
@@ -357,7 +357,7 @@ impl Making<'_> {
             } else {
                 Act::Add
             };
-            let needs = needs::of_flow(new, *id, act);
+            let needs = needs::of_flow(new, *id);
             let mut details = self.details(act, "traffic", name);
             let given = |detail: &Detail| detail.key != "port" || new.traffic[*id].port.is_some();
             details.retain(given);
@@ -376,7 +376,7 @@ impl Making<'_> {
                 Needs::Nothing,
             );
         }
-        for needs::Whole { key, same, why } in needs::of_lab(old, new, self.means) {
+        for needs::Whole { key, same, why } in needs::of_lab(old, new) {
             if same {
                 continue;
             }

@@ -346,6 +346,75 @@ fn a_lab_that_grows_beyond_the_limits_of_its_start_says_so() {
     );
 }
 
+/// All nodes have room for the clients of the start, whatever was removed since.
+#[test]
+fn what_the_lab_began_with_can_come_back() {
+    let hosts = |count: usize| {
+        let host = |n: usize| {
+            format!(
+                "  h{n}: {{ on: s, elan: a, ip: 10.0.{}.{} }}\n",
+                n / 200,
+                n % 200 + 1
+            )
+        };
+        let hosts: String = (0..count).map(host).collect();
+        format!(
+            "switches: {{ s: {{}} }}\nlane: {{ on: s, elans: {{ a: {{ subnet: 10.0.0.0/16 }} }} }}\nhosts:\n{hosts}"
+        )
+    };
+    let mut lab = first(&hosts(500));
+    for (count, told) in [
+        (499, "- host h499"),
+        (450, "- host h450"),
+        (500, "+ host h450"),
+    ] {
+        let next = after(&lab, &hosts(count));
+        let changes = plan(&lab, &next, EMBEDDED).changes;
+        assert!(
+            changes.iter().all(|change| change.needs == Needs::Nothing),
+            "{changes:?}"
+        );
+        assert!(changes[0].to_string().starts_with(told), "{}", changes[0]);
+        lab = next;
+    }
+    let more = plan(&lab, &after(&lab, &hosts(501)), EMBEDDED);
+    assert_eq!(more.new_starts().count(), 1);
+}
+
+/// Packets of a sender that has another address are those of another flow.
+#[test]
+fn a_flow_whose_sender_gets_another_address_begins_anew() {
+    let moved = LARGE.replace("elan: a, ip: 10.1.0.10 }", "elan: a, ip: 10.1.0.77 }");
+    let told = told(LARGE, &moved, EMBEDDED);
+    for flow in ["~ traffic one", "~ traffic two"] {
+        assert!(told.iter().any(|line| line.starts_with(flow)), "{told:?}");
+    }
+}
+
+/// A link that is there comes before one of the same name that was removed.
+#[test]
+fn a_link_that_is_there_keeps_its_place() {
+    let slow = LARGE.replace("rate: oc3", "rate: e3");
+    let without = LARGE.replace("[s1, s2, { rate: oc3, delay: 5us }], ", "[s1, s3], ");
+    let without = without.replace("link_down: s1-s2", "link_down: s2-s3");
+    let mut lab = first(LARGE);
+    for text in [&without, &slow] {
+        lab = after(&lab, text);
+    }
+    let back = plan(&lab, &after(&lab, LARGE), EMBEDDED);
+    let told: Vec<String> = back.changes.iter().map(ToString::to_string).collect();
+    assert!(
+        told.iter().any(|line| line.starts_with("~ link s1-s2: ")),
+        "{told:?}"
+    );
+    assert!(
+        !told
+            .iter()
+            .any(|line| line.contains("link s1-s2") && !line.starts_with('~')),
+        "{told:?}"
+    );
+}
+
 /// A file that is changed again and again does not let the lab grow: what comes back takes its place.
 #[test]
 fn what_is_removed_and_added_again_takes_its_place() {

@@ -3,7 +3,7 @@
 //! They keep their places in the lists, so that what remains keeps its index, and what they have left behind, such as
 //! lost packets in the accounts, keeps its name.
 
-use super::{Elan, ElanId, Lab, Link, LinkId, NodeId, Port, Switch};
+use super::{Elan, ElanId, Lab, Link, LinkId, NodeId, Port, Scale, Switch};
 use std::collections::BTreeSet;
 
 /// Parts that are no longer there, by their indices.
@@ -17,6 +17,8 @@ pub struct Retired {
     pub elans: BTreeSet<ElanId>,
     /// Flows.
     pub flows: BTreeSet<usize>,
+    /// Counts of the lab at its start, for which all nodes have room; `None` until it changes.
+    pub start: Option<Scale>,
 }
 
 impl Retired {

@@ -29,9 +29,15 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The counts of this lab. Clients in other labs are unknown; the usual limits have room for them.
+    /// The counts for which the nodes of this lab have room: those of its start.
     #[must_use]
     pub fn of(lab: &Lab) -> Self {
+        lab.retired.start.unwrap_or_else(|| Self::counted(lab))
+    }
+
+    /// The counts of this lab as it is. Clients in other labs are unknown; the usual limits have room for them.
+    #[must_use]
+    pub fn counted(lab: &Lab) -> Self {
         let mut counts = vec![0; lab.elans.len()];
         for (_, node) in lab.nodes() {
             for lec in node.lecs() {

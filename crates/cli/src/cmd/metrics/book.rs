@@ -90,13 +90,16 @@ impl Book {
     /// Sets the value of a metric with these values of its labels.
     pub(super) fn set(&mut self, metric: Metric, labels: &[&str], value: f64) {
         debug_assert_eq!(labels.len(), metric.labels.len(), "{}", metric.name);
-        if self.count >= MOST {
-            self.left += 1;
-            return;
-        }
-        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
         let of = self.values.entry(metric.name).or_default();
-        self.count += usize::from(of.insert(labels, value).is_none());
+        if let Some(known) = of.get_mut(&labels) {
+            *known = value;
+        } else if self.count >= MOST {
+            self.left += 1;
+        } else {
+            of.insert(labels, value);
+            self.count += 1;
+        }
     }
 
     /// Adds to the value.
@@ -168,12 +171,17 @@ mod tests {
         for number in 0..MOST + 7 {
             book.set(UP, &[&number.to_string()], 1.0);
         }
+        // What has a place changes still.
+        book.set(UP, &["3"], 0.0);
+        book.add(UP, &["4"], 1.0);
         let text = book.text(MetricsFormat::Prometheus);
         assert!(
             text.contains("aerostat_left_out_series 7.0\n"),
             "{}",
             &text[..200]
         );
+        assert!(text.contains("aerostat_lab_up{lab=\"3\"} 0.0\n"));
+        assert!(text.contains("aerostat_lab_up{lab=\"4\"} 2.0\n"));
     }
 
     #[test]

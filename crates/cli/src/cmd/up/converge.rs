@@ -25,9 +25,9 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
     let which = RunningLab {
         lab: Some(checked.lab.name.clone()),
     };
-    let mut client = client::connect(&which)?;
     let all = args.restart.iter().any(|name| name == ALL);
-    let request = Converge {
+    let mut client = client::connect(&which)?;
+    let mut request = Converge {
         text: checked.text.clone(),
         set: args
             .lab
@@ -44,10 +44,18 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
         restart_needed: all,
         dry_run: args.dry_run,
     };
-    let answer = client::ask(&mut client, &Request::Converge(request))?;
-    let done: Converged = serde_json::from_value(answer)
-        .map_err(|error| Failure::failed(format!("the lab answers in another way: {error}")))?;
-    fits(args, &done)?;
+    let mut ask = |request: &Converge| -> Result<Converged, Failure> {
+        let answer = client::ask(&mut client, &Request::Converge(request.clone()))?;
+        serde_json::from_value(answer)
+            .map_err(|error| Failure::failed(format!("the lab answers in another way: {error}")))
+    };
+    // What does not fit the lab is refused before anything is done.
+    if args.embedded || args.split {
+        request.dry_run = true;
+        fits(args, &ask(&request)?)?;
+        request.dry_run = args.dry_run;
+    }
+    let done = ask(&request)?;
     show(args, &done)?;
     judge(args, checked, &done)?;
     if args.dry_run || done.plan.is_empty() && done.restarted.is_empty() {
