@@ -15,7 +15,7 @@ mod watch;
 pub use judge::{Evidence, Judged, Seen, Verdict, judge};
 pub(crate) use read::{answers, read, replace};
 pub use wanted::Wanted;
-pub use watch::Watch;
+pub use watch::{Forgotten, Watch};
 
 use aerostat_node::inspect::TableInfo;
 use aerostat_proto::Duration;

@@ -33,6 +33,17 @@ pub struct Message {
 }
 
 impl Message {
+    /// True for a message that idle links exchange, too: POLL and STAT of SSCOP, and all of ILMI.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let poll = || {
+            ["POLL", "STAT "]
+                .iter()
+                .any(|word| self.text.starts_with(word))
+        };
+        self.protocol == "ilmi" || self.protocol == "sscop" && poll()
+    }
+
     /// The message for `sdu`, which end `side` (0 or 1) of `link` sends.
     #[must_use]
     pub fn new(

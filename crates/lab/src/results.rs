@@ -22,7 +22,7 @@ pub use tables::{FlatTable, columns, find, flat_value, tables};
 
 use crate::report::{NodeState, RunReport};
 use crate::{Checked, Override, settings};
-use aerostat_node::inspect::{Row, Table};
+use aerostat_node::inspect::{Row, Table, TableInfo};
 use serde_json::{Map, Value, json};
 
 /// Name and version of the document. Columns may be added within a version; renaming or removing a column requires a
@@ -40,6 +40,17 @@ pub enum Time {
     Virtual,
     /// `aerostat up`.
     Real,
+}
+
+impl Time {
+    /// Its word in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Real => "real",
+        }
+    }
 }
 
 /// The results of a lab. A lab in real time sends them to `aerostat down` in a form of its own.
@@ -166,11 +177,21 @@ impl Document {
 
     /// The table of this description; without rows if the lab has no such table.
     #[must_use]
-    pub fn flat_table(&self, info: &'static aerostat_node::inspect::TableInfo) -> FlatTable<'_> {
+    pub fn flat_table(&self, info: &'static TableInfo) -> FlatTable<'_> {
         let mut all = self.flat().into_iter();
         all.find(|table| table.info.name == info.name)
             .unwrap_or_else(|| FlatTable::empty(info))
     }
+}
+
+/// The rows of a table, with the columns of CSV.
+#[must_use]
+pub fn rows_of(document: &Document, info: &'static TableInfo) -> Vec<Map<String, Value>> {
+    let columns = columns(info);
+    let names = || columns.iter().map(|column| column.name.clone());
+    let table = document.flat_table(info);
+    let rows = table.rows(&columns);
+    rows.map(|row| names().zip(row).collect()).collect()
 }
 
 /// The description of the run.
@@ -188,10 +209,7 @@ fn head(
         "lab_sha256": checked.digest,
         "overrides": overrides.iter().map(Override::change).collect::<Vec<_>>(),
         "seed": lab.seed,
-        "time": match time {
-            Time::Virtual => "virtual",
-            Time::Real => "real",
-        },
+        "time": time.name(),
         "end_s": report.end.as_secs_f64(),
         "interrupted": false,
         "settings": settings::settings(lab, report.until),

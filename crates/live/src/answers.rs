@@ -81,7 +81,7 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
             Reply::Answer(one_table(node, table))
         }
         // The loop itself handles these requests.
-        Request::Move { .. } | Request::Converge(_) | Request::Stop => {
+        Request::Move { .. } | Request::Converge(_) | Request::Results | Request::Stop => {
             Reply::Answer(Answer::error("not now", ""))
         }
         Request::Exec { node } => exec(site, node).unwrap_or_else(Reply::Answer),
@@ -637,6 +637,7 @@ fn past(site: &Site<'_>, names: &[String], story: bool) -> Result<Reply, Answer>
         "links": links.len(),
         "width": ladder::width(lab),
         "forgotten": past.forgotten(),
+        "forgotten_idle": past.forgotten_idle(),
     });
     let lines = past.tell(lab, &links, steps);
     let lines = lines.map_err(|error| Answer::error(error.to_string(), ""))?;

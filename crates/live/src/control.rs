@@ -122,6 +122,9 @@ pub enum Request {
     Converge(Converge),
     /// Values of links, or a change of them. The answer is a table of the directions of these links.
     Link(LinkRequest),
+    /// The results so far, as [`Request::Stop`] gives them, with the text of the lab file, its changes (`set`) and the
+    /// time of the lab (`up_s`).
+    Results,
     /// Plugs a station into another bridging host. Both are kernel hosts.
     Move {
         /// Name of the station.

@@ -33,6 +33,7 @@ use crate::socket_service::SocketService;
 use crate::source::Slot;
 use crate::story::Story;
 use crate::world::World;
+use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Names;
 use aerostat_lab::model::{FaultKind, NodeId};
@@ -325,7 +326,7 @@ impl<'a> Driver<'a> {
             let now = self.site.clock.now();
             self.site.tell(Notice::Turn(now));
             let mut reading = self.work(now);
-            reading |= self.answer(now);
+            reading |= self.answer(now, results);
             self.others(now);
             if let Some(next) = self.next_lab(now) {
                 return Ok(self.halt(next, now));
@@ -469,7 +470,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Answers requests; true if more requests may wait.
-    fn answer(&mut self, now: Instant) -> bool {
+    fn answer(&mut self, now: Instant, results: &dyn Fn(&Report) -> serde_json::Value) -> bool {
         for _ in 0..ANSWERS {
             let Ok(Pending { request, reply }) = self.requests.try_recv() else {
                 return false;
@@ -480,6 +481,11 @@ impl<'a> Driver<'a> {
                     answers::move_station(&self.site, station, host, reply);
                 }
                 Request::Converge(file) => converge::begin(&self.site, file, reply),
+                Request::Results => {
+                    let answer = Answer::Ok(self.results_so_far(now, results));
+                    // The client may have closed the connection.
+                    let _ = reply.try_send(Reply::Answer(answer));
+                }
                 Request::Stop => {
                     self.ending.asked = true;
                     self.ending.stoppers.push(reply);
@@ -584,6 +590,28 @@ impl<'a> Driver<'a> {
             calls_left,
             recording: None,
             file: self.file.clone(),
+        })
+    }
+
+    /// The file of the lab and its results so far; at its end, those of the end.
+    fn results_so_far(
+        &mut self,
+        now: Instant,
+        results: &dyn Fn(&Report) -> serde_json::Value,
+    ) -> serde_json::Value {
+        let run = self.ending.found.clone();
+        let report = Report {
+            run: run.unwrap_or_else(|| self.found_so_far()),
+            calls_left: 0,
+            recording: None,
+            file: self.file.clone(),
+        };
+        let set: Vec<&str> = self.file.set.iter().map(Override::change).collect();
+        serde_json::json!({
+            "text": self.file.checked.text,
+            "set": set,
+            "up_s": now.as_secs_f64(),
+            "results": results(&report),
         })
     }
 

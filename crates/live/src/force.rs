@@ -32,9 +32,21 @@ pub enum Ended {
 /// # Errors
 /// If the group has no process left.
 pub fn interrupt_group(group: u32) -> io::Result<()> {
+    signal_group(group, Signal::INT)
+}
+
+/// Ends such a program at once, with the processes that it has started.
+///
+/// # Errors
+/// As [`interrupt_group`].
+pub fn kill_group(group: u32) -> io::Result<()> {
+    signal_group(group, Signal::KILL)
+}
+
+fn signal_group(group: u32, signal: Signal) -> io::Result<()> {
     let group = i32::try_from(group).ok().and_then(Pid::from_raw);
     let group = group.ok_or_else(|| io::Error::other("no process group"))?;
-    Ok(rustix::process::kill_process_group(group, Signal::INT)?)
+    Ok(rustix::process::kill_process_group(group, signal)?)
 }
 
 /// Ends the process of a lab. `listens` is the process that listens at its control socket, if known. `tell` gets a line

@@ -71,6 +71,8 @@ pub(crate) struct Past {
     said: Ring,
     idle: Ring,
     forgotten: u64,
+    /// Messages of idle links among these.
+    forgotten_idle: u64,
 }
 
 impl Past {
@@ -95,11 +97,17 @@ impl Past {
             pdu,
             dropped,
         };
-        self.forgotten += if idle {
-            self.idle.keep(sent, MOST_IDLE)
-        } else {
-            self.said.keep(sent, MOST)
+        let gone = match idle {
+            true => self.idle.keep(sent, MOST_IDLE),
+            false => self.said.keep(sent, MOST),
         };
+        self.forgotten += gone;
+        self.forgotten_idle += if idle { gone } else { 0 };
+    }
+
+    /// Messages of idle links that are no longer kept, of all links.
+    pub(crate) const fn forgotten_idle(&self) -> u64 {
+        self.forgotten_idle
     }
 
     /// Messages that are no longer kept, of all links.

@@ -6,6 +6,7 @@
 
 use crate::run::{LabRun, Watcher};
 use aerostat_lab::checks::{Check, Evidence, Judged, Seen, Watch, What, judge};
+use aerostat_lab::event::Names;
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{Flow, FlowKind, GivenRate, NodeId, SendRate};
 use aerostat_lab::report::RunReport;
@@ -33,6 +34,7 @@ pub fn check<'a>(checked: &'a Checked, interrupted: &dyn Fn() -> bool) -> Verdic
     let (lab, checks) = (&checked.lab, checked.checks.as_slice());
     let mut watching = Watching {
         watch: Watch::new(checks),
+        names: Names::new(lab),
         interrupted,
     };
     let report = checks
@@ -48,11 +50,7 @@ pub fn check<'a>(checked: &'a Checked, interrupted: &dyn Fn() -> bool) -> Verdic
     };
     let rows = |info| {
         let document = document.as_ref().ok_or("the lab has not run")?;
-        let columns = results::columns(info);
-        let names = || columns.iter().map(|column| column.name.clone());
-        let table = document.flat_table(info);
-        let rows = table.rows(&columns);
-        Ok(rows.map(|row| names().zip(row).collect()).collect())
+        Ok(results::rows_of(document, info))
     };
     let evidence = Evidence {
         lab,
@@ -200,14 +198,17 @@ fn is_silent(lab: &Lab, name: &str) -> bool {
     silent && lab.find(name).is_some()
 }
 
-/// Counts messages.
+/// Counts messages and shortcuts.
 struct Watching<'a, 'b> {
     watch: Watch<'a>,
+    names: Names,
     interrupted: &'b dyn Fn() -> bool,
 }
 
 impl Watcher for Watching<'_, '_> {
-    fn event(&mut self, _event: &Event) {}
+    fn event(&mut self, event: &Event) {
+        self.watch.step(&self.names, event);
+    }
     fn interrupted(&self) -> bool {
         (self.interrupted)()
     }

@@ -2,13 +2,15 @@
 
 mod class;
 mod report;
+mod running;
 
 use crate::args::CheckArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::labs;
+use crate::labs::{self, LabText};
 use aerostat_lab::checks::{Judged, Verdict};
-use aerostat_lab::{Checked, ChecksText, ReadError};
+use aerostat_lab::results::Time;
+use aerostat_lab::{Checked, ChecksText, Diagnostics, Override, ReadError};
 use aerostat_live::detach::end_with_parent;
 use report::Report;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -37,48 +39,70 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
         // A system without this limit still has that of time.
         let _ = setrlimit(Resource::As, Rlimit { current, maximum });
     }
-    let checked = read(args)?;
-    if checked.checks.is_empty() {
-        let text = format!("{}: there are no checks", args.lab.display());
-        return Err(Failure::usage(text)
-            .hint("'checks:' in the lab file, or --checks FILE; docs/checks.md has all of them"));
+    if args.which.lab.is_some() {
+        return running::run(args);
     }
+    let checked = read(args)?;
     super::run::refuse_outside(&checked.lab)?;
     let interrupt = Interrupt::catch()?;
     let verdicts = aerostat_sim::check::check(&checked, &|| interrupt.has_come());
     if verdicts.interrupted {
-        return Err(Failure::failed("interrupted: nothing is judged"));
+        return Err(interrupted());
     }
+    tell(args, &checked, &verdicts.judged, Time::Virtual)
+}
+
+fn interrupted() -> Failure {
+    Failure::failed("interrupted: nothing is judged")
+}
+
+/// Writes the report; the verdicts make the exit code.
+fn tell(args: &CheckArgs, checked: &Checked, judged: &[Judged<'_>], time: Time) -> Outcome {
     let report = Report {
-        checked: &checked,
-        judged: &verdicts.judged,
+        checked,
+        judged,
+        time,
         details: args.details,
     };
     report.write(args.output)?;
-    Ok(labs::exit(exit(&verdicts.judged), &checked.warnings))
+    Ok(labs::exit(exit(judged), &checked.warnings))
 }
 
 /// Reads the lab, and the checks in place of its own.
 fn read(args: &CheckArgs) -> Result<Checked, Failure> {
     let Some(path) = &args.checks else {
-        return labs::read_for_run(&args.lab, &args.set);
+        return with_checks(labs::read_for_run(&args.file, &args.set)?);
     };
-    let checks = checks(path)?;
-    let name = path.display().to_string();
-    let lab = labs::named_text(&args.lab)?;
-    let checks = ChecksText {
-        name: &name,
-        text: &checks,
-    };
-    let parse = || aerostat_lab::parse_with_checks(&lab.name, &lab.text, &args.set, checks);
+    let lab = labs::named_text(&args.file)?;
+    let text = checks(path)?;
+    let parse = || parse(&lab, &args.set, (path, &text));
     let read = match args.one_of_class {
         true => without_files(parse)?,
         false => parse(),
     };
-    labs::told(
-        &args.lab,
-        read.map(Checked::in_virtual_time).map_err(ReadError::Bad),
-    )
+    let read = read.map(Checked::in_virtual_time);
+    with_checks(labs::told(&args.file, read.map_err(ReadError::Bad))?)
+}
+
+/// Reads the text of a lab with the checks of a file.
+fn parse(
+    lab: &LabText,
+    set: &[Override],
+    (path, text): (&Path, &str),
+) -> Result<Checked, Diagnostics> {
+    let name = path.display().to_string();
+    let checks = ChecksText { name: &name, text };
+    aerostat_lab::parse_with_checks(&lab.name, &lab.text, set, checks)
+}
+
+/// The lab if it has checks.
+fn with_checks(checked: Checked) -> Result<Checked, Failure> {
+    if checked.checks.is_empty() {
+        let text = format!("{}: there are no checks", checked.lab.name);
+        return Err(Failure::usage(text)
+            .hint("'checks:' in the lab file, or --checks FILE; docs/checks.md has all of them"));
+    }
+    Ok(checked)
 }
 
 /// Does something while this process can open no file: a lab file that is not trusted may name others.

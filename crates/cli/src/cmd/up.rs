@@ -222,6 +222,11 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// The whole document; `None` for a lab without results.
+    pub(crate) fn document(self) -> Option<Document> {
+        self.document
+    }
+
     /// Writes them in the requested form; warnings of the results make the exit code 3.
     pub(crate) fn show(self, args: &ResultArgs) -> Outcome {
         let anything = self.short.iter().any(|table| !table.rows.is_empty());

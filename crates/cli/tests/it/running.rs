@@ -140,6 +140,7 @@ fn reply(request: &Request) -> Reply {
         }
         Request::Hosts
         | Request::Converge(_)
+        | Request::Results
         | Request::Link(_)
         | Request::ProgramStart { .. }
         | Request::ProgramReport { .. } => Reply::Answer(Answer::error("not here", "")),

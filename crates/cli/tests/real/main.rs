@@ -13,6 +13,7 @@ mod bridges;
 mod by_ip;
 mod captures;
 mod cells;
+mod check;
 mod clib;
 mod clip;
 mod converge;

@@ -180,7 +180,10 @@ fn found(number: usize, check: &Check, evidence: &Evidence<'_>) -> Found {
         }
         What::Run {
             node, exit, prints, ..
-        } => ran(number, node, *exit, prints.as_deref(), evidence),
+        } => match no_node(evidence.lab, node) {
+            Some(missing) => Ok((false, missing)),
+            None => ran(number, node, *exit, prints.as_deref(), evidence),
+        },
         What::Station {
             router,
             name,
@@ -369,7 +372,11 @@ fn flow(
     let mut rows = (evidence.rows)(info)?;
     rows.retain(|row| row.get("name").and_then(Value::as_str) == Some(name));
     if rows.is_empty() {
-        return Ok((false, format!("the lab has no flow '{name}'")));
+        // The checks may bring traffic along that the running lab was not started with.
+        return match evidence.real && evidence.lab.traffic.iter().any(|flow| flow.name == name) {
+            true => Err(format!("the running lab has no flow '{name}'")),
+            false => Ok((false, format!("the lab has no flow '{name}'"))),
+        };
     }
     if let Some(phase) = phase {
         rows.retain(|row| {

@@ -1,7 +1,9 @@
 //! Tests of checks: what the reader refuses, and verdicts.
 
 use super::*;
+use crate::event::{Event, Names};
 use crate::ladder::Message;
+use aerostat_proto::{Instant, Trace};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -117,6 +119,15 @@ fn verdicts(checks: &str, real: bool, flows: &[Value]) -> Vec<(Verdict, String)>
         json!({ "is": "shortcut", "t": 3_000_000_000_u64, "id": 1, "gone": true }),
     ] {
         watch.line(&line.to_string());
+    }
+    let names = Names::new(&checked.lab);
+    let bert = checked.lab.find("bert").unwrap();
+    let bert = checked.lab.node(bert).attachment().unwrap().address;
+    for (time, node) in [(2, "anna"), (3, "anna"), (1, "s1")] {
+        let first = Trace::milestone("mpc.shortcut.first", "a first packet")
+            .with("destination", "10.1.0.20")
+            .with("peer", bert);
+        watch.step(&names, &Event::new(Instant::from_secs(time), node, &first));
     }
     let flows: Vec<_> = flows
         .iter()
@@ -335,4 +346,50 @@ fn checks_of_another_file_stand_in_place_of_those_of_the_lab() {
         "traffic: [{ from: x }]\nchecks: [{ count: links }]\n",
     );
     assert_eq!(only.unwrap().len(), 1);
+}
+
+/// A running lab keeps its latest messages and steps only.
+#[test]
+fn counts_that_could_be_other_with_what_is_forgotten_are_not_judged() {
+    let checked = parsed(
+        "  - { message: setup }
+  - { message: setup, is: 1 }
+  - { message: release, is: 0 }
+  - { message: poll }
+  - { message: poll, is: 3 }
+  - { shortcut: anna -> bert by 2s }
+  - { shortcut: anna -> bert }
+",
+    );
+    let checked = checked.unwrap();
+    let mut watch = Watch::new(&checked.checks);
+    for (protocol, text) in [("q2931", "SETUP cr 1"), ("sscop", "POLL ps 1 s 2")] {
+        watch.message(&Message {
+            time: 2.0,
+            link: "anna-s1".into(),
+            from: "anna".into(),
+            to: "s1".into(),
+            vc: "0.5".into(),
+            protocol: protocol.into(),
+            text: text.into(),
+            dropped: None,
+        });
+    }
+    let unknown = |messages, idle, steps| {
+        let mut seen = watch.seen();
+        let gone = Forgotten {
+            messages,
+            idle,
+            steps,
+        };
+        watch.forget(&mut seen, &gone);
+        let unknown = seen
+            .iter()
+            .filter(|(_, seen)| matches!(seen, Seen::Unknown(_)));
+        unknown.map(|(number, _)| *number).collect::<Vec<_>>()
+    };
+    assert_eq!(unknown(0, 0, 0), [0; 0]);
+    assert_eq!(unknown(0, 7, 0), [4]);
+    assert_eq!(unknown(7, 0, 0), [1, 2, 4]);
+    assert_eq!(unknown(0, 0, 7), [5]);
 }

@@ -30,6 +30,22 @@ impl Wanted {
         }
     }
 
+    /// The count from which each larger one fits, too; `None` if no count is like that.
+    #[must_use]
+    pub fn enough(&self) -> Option<u64> {
+        match self.test {
+            Test::Within([(least, also), (f64::INFINITY, _)]) => {
+                let first = if also {
+                    least.ceil()
+                } else {
+                    least.floor() + 1.0
+                };
+                Some(first.max(0.0) as u64)
+            }
+            _ => None,
+        }
+    }
+
     /// True if it is for numbers alone.
     #[must_use]
     pub const fn is_number(&self) -> bool {
@@ -192,6 +208,21 @@ mod tests {
         }
         for bad in ["<x", ">=", "20..10", "3 +- x", "3 +- -1"] {
             assert!(bad.parse::<Wanted>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_count_that_is_enough_stays_so() {
+        let enough = [
+            (">=3", Some(3)),
+            (">3", Some(4)),
+            (">2.5", Some(3)),
+            ("3", None),
+            ("<3", None),
+            ("1..9", None),
+        ];
+        for (text, count) in enough {
+            assert_eq!(wanted(text).enough(), count, "{text}");
         }
     }
 

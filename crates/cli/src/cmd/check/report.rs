@@ -6,6 +6,7 @@ use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::Checked;
 use aerostat_lab::checks::{Judged, Level, Verdict};
 use aerostat_lab::printable;
+use aerostat_lab::results::Time;
 use aerostat_live::charset;
 use aerostat_wire::counted;
 use serde_json::{Value, json};
@@ -19,6 +20,8 @@ pub(super) const SCHEMA: &str = "aerostat.check.v1";
 pub(super) struct Report<'a> {
     pub(super) checked: &'a Checked,
     pub(super) judged: &'a [Judged<'a>],
+    /// The kind of time in which the lab ran.
+    pub(super) time: Time,
     /// True to tell what was found and wanted.
     pub(super) details: bool,
 }
@@ -142,7 +145,7 @@ impl Report<'_> {
             "schema": SCHEMA,
             "lab": self.checked.lab.name,
             "lab_sha256": self.checked.digest,
-            "time": "virtual",
+            "time": self.time.name(),
             "verdict": self.verdict().name(),
             "points": points,
             "of": of,

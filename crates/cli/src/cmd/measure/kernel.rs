@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use aerostat_live::force;
 use aerostat_live::threads;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -26,7 +26,7 @@ pub(super) fn need(program: &str, package: &str) -> Result<(), Failure> {
 }
 
 /// A program that runs inside a kernel host.
-pub(super) struct Inside {
+pub(crate) struct Inside {
     child: Child,
     out: Option<JoinHandle<String>>,
     err: Option<JoinHandle<String>>,
@@ -34,24 +34,30 @@ pub(super) struct Inside {
 }
 
 /// The result of a program.
-pub(super) struct Ended {
-    pub(super) code: Option<i32>,
-    pub(super) out: String,
-    pub(super) err: String,
+pub(crate) struct Ended {
+    /// Its exit code; `None` if a signal or the time ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
-/// Reads all text of a pipe.
+/// Most octets of a program's output that are kept.
+const MOST_TEXT: u64 = 1 << 20;
+
+/// Reads all text of a pipe, and keeps its beginning.
 fn text_of(mut pipe: impl io::Read + Send + 'static) -> io::Result<JoinHandle<String>> {
     threads::spawn(move || {
-        let mut text = String::new();
-        let _ = pipe.read_to_string(&mut text);
-        text
+        let mut text = Vec::new();
+        let _ = pipe.by_ref().take(MOST_TEXT).read_to_end(&mut text);
+        // A program whose output is not read would wait.
+        let _ = io::copy(&mut pipe, &mut io::sink());
+        String::from_utf8_lossy(&text).into_owned()
     })
 }
 
 impl Inside {
     /// Starts `argv` inside `node` of the lab; it ends after `longest` at the latest.
-    pub(super) fn start(
+    pub(crate) fn start(
         lab: &str,
         node: &str,
         argv: &[String],
@@ -71,7 +77,7 @@ impl Inside {
         let readers = readers.and_then(|out| Ok((out, err.map(text_of).transpose()?)));
         let (out, err) = readers.inspect_err(|_| {
             // Without readers it might wait for ever.
-            let _ = child.kill().and_then(|()| child.wait());
+            let _ = force::kill_group(child.id()).and_then(|()| child.wait());
         })?;
         let deadline = Instant::now() + longest;
         Ok(Self {
@@ -90,12 +96,12 @@ impl Inside {
     }
 
     /// The result; `None` while the program runs.
-    pub(super) fn poll(&mut self) -> io::Result<Option<Ended>> {
+    pub(crate) fn poll(&mut self) -> io::Result<Option<Ended>> {
         let code = match self.child.try_wait()? {
             Some(status) => status.code(),
             None if Instant::now() < self.deadline => return Ok(None),
             None => {
-                self.child.kill()?;
+                force::kill_group(self.child.id())?;
                 self.child.wait()?;
                 // Its children may keep the pipes open, so do not wait for end of file.
                 (self.out, self.err) = (None, None);
@@ -115,7 +121,8 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.child.kill();
+            // The program goes with the command that has entered the host.
+            let _ = force::kill_group(self.child.id());
             let _ = self.child.wait();
         }
     }

@@ -5,7 +5,8 @@ mod kernel;
 mod ping;
 
 pub(crate) use iperf::iperf;
-pub(crate) use ping::{ping, pingall};
+pub(crate) use kernel::Inside;
+pub(crate) use ping::{Question, answers, ping, pingall};
 
 use crate::client;
 use crate::exit::{Exit, Failure, say};

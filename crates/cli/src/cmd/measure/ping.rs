@@ -26,6 +26,83 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 /// Time allowed for starting a program.
 const SLACK: Duration = Duration::from_secs(10);
 
+/// How echo requests are sent.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    count: u32,
+    /// Seconds between requests.
+    interval: f64,
+    size: u16,
+    /// Answers after which no more requests are sent, if they come within this many seconds; `None`: all requests are
+    /// sent.
+    enough: Option<(u64, f64)>,
+}
+
+impl From<&PingHow> for How {
+    fn from(how: &PingHow) -> Self {
+        Self {
+            count: how.count,
+            interval: how.interval,
+            size: how.size,
+            enough: None,
+        }
+    }
+}
+
+/// A question of a check: whether one host answers the other.
+pub(crate) struct Question {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// Time for the answers.
+    pub(crate) within: Duration,
+    /// Answers that are enough; `None`: those to one request a second for the whole time count.
+    pub(crate) enough: Option<u64>,
+}
+
+/// Number of answers to each question, or why it cannot be asked. All are asked at the same time.
+pub(crate) fn answers(
+    client: &mut Client,
+    lab: &str,
+    questions: &[Question],
+    interrupt: &Interrupt,
+) -> Result<Vec<Result<u64, String>>, Failure> {
+    let hosts = hosts(client)?;
+    let mut found: Vec<Result<u64, String>> = Vec::new();
+    let mut asked = Vec::new();
+    for (place, question) in questions.iter().enumerate() {
+        let ends =
+            runner(&hosts, &question.from).and_then(|from| Ok((from, find(&hosts, &question.to)?)));
+        match ends {
+            Err(failure) => found.push(Err(failure.to_string())),
+            Ok((from, to)) => {
+                let pair = Pair {
+                    from: from.clone(),
+                    to: to.name.clone(),
+                    address: to.address,
+                };
+                let seconds = question.within.as_secs_f64();
+                let how = How {
+                    count: seconds.ceil().max(1.0) as u32,
+                    interval: 1.0,
+                    size: 56,
+                    enough: Some((question.enough.unwrap_or(u64::MAX), seconds)),
+                };
+                asked.push((place, pair, how));
+                found.push(Ok(0));
+            }
+        }
+    }
+    let places: Vec<usize> = asked.iter().map(|(place, ..)| *place).collect();
+    let pairs = asked
+        .into_iter()
+        .map(|(_, pair, how)| (pair, how))
+        .collect();
+    for (place, one) in ask(client, lab, pairs, interrupt)? {
+        found[places[place]] = Ok(one.received);
+    }
+    Ok(found)
+}
+
 /// A pair of hosts.
 struct Pair {
     from: Host,
@@ -97,7 +174,9 @@ fn ask_and_tell(
 ) -> Outcome {
     let interrupt = Interrupt::catch()?;
     let all = pairs.len();
-    let found = ask(client, lab, pairs, (how, &interrupt))?;
+    let how = How::from(how);
+    let pairs = pairs.into_iter().map(|pair| (pair, how)).collect();
+    let found: Vec<Found> = ask(client, lab, pairs, &interrupt)?.into_values().collect();
     let end = tell(&found, form)?;
     Ok(match interrupt.has_come() {
         true => interrupted(all - found.len()),
@@ -108,7 +187,12 @@ fn ask_and_tell(
 /// A running ping.
 enum Running {
     Kernel(Inside),
-    Embedded { id: u32, deadline: Instant },
+    Embedded {
+        id: u32,
+        deadline: Instant,
+        /// Answers after which it may end.
+        enough: u64,
+    },
 }
 
 impl Running {
@@ -124,19 +208,19 @@ impl Running {
 fn ask(
     client: &mut Client,
     lab: &str,
-    pairs: Vec<Pair>,
-    (how, interrupt): (&PingHow, &Interrupt),
-) -> Result<Vec<Found>, Failure> {
-    if pairs.iter().any(|pair| pair.from.is_kernel()) {
+    pairs: Vec<(Pair, How)>,
+    interrupt: &Interrupt,
+) -> Result<BTreeMap<usize, Found>, Failure> {
+    if pairs.iter().any(|(pair, _)| pair.from.is_kernel()) {
         kernel::need("ping", "iputils-ping")?;
     }
-    let mut waiting: VecDeque<(usize, Pair)> = pairs.into_iter().enumerate().collect();
+    let mut waiting: VecDeque<(usize, (Pair, How))> = pairs.into_iter().enumerate().collect();
     let mut running: VecDeque<(usize, Pair, Running)> = VecDeque::new();
     let mut found = BTreeMap::new();
     let mut told_to_end = false;
     while !waiting.is_empty() || !running.is_empty() {
         while running.len() < AT_ONCE
-            && let Some((place, pair)) = waiting.pop_front()
+            && let Some((place, (pair, how))) = waiting.pop_front()
         {
             let began = begin(client, lab, &pair, how)?;
             running.push_back((place, pair, began));
@@ -166,19 +250,27 @@ fn ask(
             }
         }
     }
-    Ok(found.into_values().collect())
+    Ok(found)
 }
 
-fn begin(client: &mut Client, lab: &str, pair: &Pair, how: &PingHow) -> Result<Running, Failure> {
+fn begin(client: &mut Client, lab: &str, pair: &Pair, how: How) -> Result<Running, Failure> {
     let sending = Duration::from_secs_f64(f64::from(how.count) * how.interval);
     if pair.from.is_kernel() {
+        // With a time limit, the count is one of answers.
+        let (count, limit) = match how.enough {
+            None => (how.count.into(), format!("-W{}", LAST_WAIT.as_secs())),
+            Some((enough, within)) => {
+                let count = enough.clamp(1, how.count.into());
+                (count, format!("-w{}", within.ceil()))
+            }
+        };
         let argv = [
             "ping".to_owned(),
             "-n".to_owned(),
-            format!("-c{}", how.count),
+            format!("-c{count}"),
             format!("-i{}", how.interval),
             format!("-s{}", how.size),
-            format!("-W{}", LAST_WAIT.as_secs()),
+            limit,
             pair.address.to_string(),
         ];
         let longest = sending + LAST_WAIT + SLACK;
@@ -198,8 +290,15 @@ fn begin(client: &mut Client, lab: &str, pair: &Pair, how: &PingHow) -> Result<R
     let node = pair.from.name.clone();
     let began = client::ask(client, &Request::ProgramStart { node, program })?;
     let Began { id } = understood(began)?;
-    let deadline = Instant::now() + sending + SLACK;
-    Ok(Running::Embedded { id, deadline })
+    let (enough, longest) = match how.enough {
+        None => (u64::MAX, sending + SLACK),
+        Some((enough, within)) => (enough, Duration::from_secs_f64(within)),
+    };
+    Ok(Running::Embedded {
+        id,
+        deadline: Instant::now() + longest,
+        enough,
+    })
 }
 
 type Result3 = (u64, u64, Option<[f64; 3]>);
@@ -218,7 +317,11 @@ fn look(client: &mut Client, pair: &Pair, ping: &mut Running) -> Result<Option<R
             });
             Ok(Some(seen))
         }
-        Running::Embedded { id, deadline } => {
+        Running::Embedded {
+            id,
+            deadline,
+            enough,
+        } => {
             #[derive(Deserialize)]
             struct Report {
                 over: bool,
@@ -235,7 +338,7 @@ fn look(client: &mut Client, pair: &Pair, ping: &mut Running) -> Result<Option<R
                 understood(client::ask(client, &request)?)
             };
             let seen = report(forget)?;
-            if !seen.over && !forget {
+            if !seen.over && !forget && seen.received < *enough {
                 return Ok(None);
             }
             if !forget {

@@ -221,12 +221,15 @@ impl DataPlane {
             "first packet to {} over the shortcut",
             ingress::name(&taken.key)
         );
-        let vc = self.shortcuts.get(&taken.conn).and_then(|s| s.vc);
-        bus.trace(
-            Trace::milestone("mpc.shortcut.first", text)
-                .with("destination", taken.key.1)
-                .with("vc", vc.map_or_else(String::new, |vc| vc.to_string())),
-        );
+        let shortcut = self.shortcuts.get(&taken.conn);
+        let vc = shortcut.and_then(|shortcut| shortcut.vc);
+        let trace = Trace::milestone("mpc.shortcut.first", text)
+            .with("destination", taken.key.1)
+            .with("vc", vc.map_or_else(String::new, |vc| vc.to_string()));
+        bus.trace(match shortcut {
+            Some(shortcut) => trace.with("peer", shortcut.peer),
+            None => trace,
+        });
     }
 
     fn shortcut_of(

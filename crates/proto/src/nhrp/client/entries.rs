@@ -332,6 +332,9 @@ impl Nhc {
         if let Some(entry) = self.entries.get_mut(&destination) {
             entry.conn = Some(conn);
         }
+        if self.conns.get(conn).is_some_and(|known| known.is_open()) {
+            self.tell_way(destination, nbma);
+        }
     }
 
     /// Handles a positive reply.
@@ -406,10 +409,14 @@ impl Nhc {
     pub(super) fn way_opened(&mut self, conn: ConnId, peer: AtmAddress) {
         let users = self.entries.iter().filter(|(_, e)| e.conn == Some(conn));
         for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
-            let text = format!("packets for {destination} take the shortcut");
-            let trace = Trace::milestone("nhc.way", text);
-            self.trace(trace.with("target", destination).with("atm", peer));
+            self.tell_way(destination, peer);
         }
+    }
+
+    fn tell_way(&mut self, destination: Ipv4Addr, peer: AtmAddress) {
+        let text = format!("packets for {destination} take the shortcut");
+        let trace = Trace::milestone("nhc.way", text);
+        self.trace(trace.with("target", destination).with("atm", peer));
     }
 
     /// A connection failed, or the other side released it.
