@@ -191,7 +191,7 @@ impl Command {
             Self::Check(args) if args.which.lab.is_some() => None,
             Self::Check(args) => Some(&mut args.file),
             Self::Sweep(args) => Some(&mut args.lab),
-            Self::Follow(args) => args.lab.as_mut(),
+            Self::Follow(args) => args.file.as_mut(),
             Self::Rfc2544(args) => Some(&mut args.lab.lab),
             Self::Up(args) => Some(&mut args.lab.lab),
             Self::Host(args) => Some(&mut args.lab.lab),

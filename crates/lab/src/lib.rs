@@ -80,6 +80,7 @@ mod trace;
 #[doc(hidden)]
 pub mod tree;
 pub mod units;
+pub mod way;
 mod yaml_11;
 
 pub use diag::Diagnostics;

@@ -78,6 +78,18 @@ impl Kind {
     }
 }
 
+impl From<&NodeKind> for Kind {
+    fn from(kind: &NodeKind) -> Self {
+        match kind {
+            NodeKind::Switch(_) => Self::Switch,
+            NodeKind::LaneServer(_) => Self::LaneServer,
+            NodeKind::Router(_) => Self::Router,
+            NodeKind::Host(_) => Self::Host,
+            NodeKind::Outside(_) => Self::Outside,
+        }
+    }
+}
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
@@ -360,13 +372,7 @@ fn machine(node: &crate::model::Node) -> Machine {
     let lecs = node.lecs().iter();
     let addresses = lecs.filter_map(|lec| Some((lec.ip?, lec.elan.0)));
     let addresses: Vec<_> = addresses.collect();
-    let kind = match node.kind {
-        NodeKind::Switch(_) => Kind::Switch,
-        NodeKind::LaneServer(_) => Kind::LaneServer,
-        NodeKind::Router(_) => Kind::Router,
-        NodeKind::Host(_) => Kind::Host,
-        NodeKind::Outside(_) => Kind::Outside,
-    };
+    let kind = Kind::from(&node.kind);
     // A link out of the lab may lead to several addresses, or to no known address.
     let attachment = node.attachment().filter(|_| kind != Kind::Outside);
     Machine {

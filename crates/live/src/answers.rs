@@ -1,11 +1,11 @@
 //! Answers of a running lab on its control socket.
 
-use crate::capture::Form;
+mod on_links;
+
 use crate::control::{Answer, FaultAction, Reply, Request};
 use crate::daemons::Daemons;
 use crate::graph;
 use crate::kernel::tcp;
-use crate::ladder::Wanted;
 use crate::links;
 use crate::loopbacks;
 use crate::names;
@@ -18,8 +18,7 @@ use crate::recorder::Recorder;
 use crate::runtime_dir;
 use crate::site::Site;
 use aerostat_lab::kinds;
-use aerostat_lab::ladder;
-use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId, NodeKind};
+use aerostat_lab::model::{FaultKind, NodeId, NodeKind};
 use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
 use aerostat_node::inspect::{Name, StateKind, Table};
@@ -93,23 +92,9 @@ pub(crate) fn answer(site: &mut Site<'_>, request: &Request, now: Instant) -> Re
         Request::ProgramReport { node, id, forget } => {
             either(programs::report(site, (node, *id), *forget, now))
         }
-        Request::Capture {
-            links,
-            both_ends,
-            cells,
-        } => {
-            let (both_ends, cells) = (*both_ends, *cells);
-            capture(site, links, Form { both_ends, cells }).unwrap_or_else(Reply::Answer)
+        Request::Capture { .. } | Request::Trace { .. } | Request::Ways { .. } => {
+            on_links::on_links(site, request).unwrap_or_else(Reply::Answer)
         }
-        Request::Trace {
-            links,
-            story,
-            past: true,
-            ..
-        } => past(site, links, *story).unwrap_or_else(Reply::Answer),
-        Request::Trace {
-            links, data, story, ..
-        } => trace(site, links, *data, *story).unwrap_or_else(Reply::Answer),
         Request::Stream {
             follow,
             stats_ns,
@@ -595,62 +580,4 @@ pub(crate) fn move_station(site: &Site<'_>, station: &str, host: &str, reply: Sy
         // The client may have closed the connection.
         let _ = reply.try_send(Reply::Answer(error));
     }
-}
-
-/// The links with these names; all links if there are no names.
-fn links_of(lab: &Lab, names: &[String]) -> Result<Vec<LinkId>, Answer> {
-    let all = || lab.links().map(|(link, _)| link);
-    let mut links = Vec::new();
-    for name in names {
-        let found = all().find(|id| lab.link(*id).name == *name);
-        links.push(found.ok_or_else(|| {
-            let known: Vec<&str> = lab.links().map(|(_, link)| link.name.as_str()).collect();
-            Answer::error(
-                format!("there is no link '{name}'"),
-                format!("links: {}", known.join(", ")),
-            )
-        })?);
-    }
-    if links.is_empty() {
-        links = all().collect();
-    }
-    Ok(links)
-}
-
-fn trace(site: &mut Site<'_>, names: &[String], data: bool, story: bool) -> Result<Reply, Answer> {
-    let lab = site.lab;
-    let links = links_of(lab, names)?;
-    let answer = json!({ "links": links.len(), "width": ladder::width(lab) });
-    let wanted = Wanted { links, data, story };
-    let lines = site.world.captures.ladder(lab, wanted);
-    Ok(Reply::Stream(Answer::Ok(answer), lines))
-}
-
-fn past(site: &Site<'_>, names: &[String], story: bool) -> Result<Reply, Answer> {
-    let (lab, past) = (site.lab, &site.world.captures.past);
-    let links = links_of(lab, names)?;
-    let steps = match story {
-        true => site.story.milestones(),
-        false => Vec::new(),
-    };
-    let answer = json!({
-        "links": links.len(),
-        "width": ladder::width(lab),
-        "forgotten": past.forgotten(),
-        "forgotten_idle": past.forgotten_idle(),
-    });
-    let lines = past.tell(lab, &links, steps);
-    let lines = lines.map_err(|error| Answer::error(error.to_string(), ""))?;
-    Ok(Reply::Stream(Answer::Ok(answer), lines))
-}
-
-fn capture(site: &mut Site<'_>, names: &[String], form: Form) -> Result<Reply, Answer> {
-    let lab = site.lab;
-    let links = links_of(lab, names)?;
-    let started = site.world.captures.start(lab, &links, form, site.epoch_ns);
-    let chunks = started.map_err(|error| Answer::error(error.to_string(), ""))?;
-    Ok(Reply::Stream(
-        Answer::Ok(json!({ "links": links.len() })),
-        chunks,
-    ))
 }

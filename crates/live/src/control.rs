@@ -180,6 +180,15 @@ pub enum Request {
         #[serde(default)]
         past: bool,
     },
+    /// Steps of packets on their ways, as lines of [`aerostat_lab::way`], until the client closes the connection.
+    Ways {
+        /// Names of an end system, or an address; `None` for packets of all senders.
+        from: Option<String>,
+        /// The same for the receiver.
+        to: Option<String>,
+        /// One packet in so many is marked; at least 1.
+        one_in: u64,
+    },
     /// The parts and the present state of the lab as lines of [`aerostat_lab::stream`], and what changes from now on if
     /// `follow` is set.
     Stream {

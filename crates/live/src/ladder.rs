@@ -2,6 +2,12 @@
 //!
 //! A message is shown where it is sent, and again only if it is dropped on arrival. Lines that a slow client does not
 //! take are left out and counted, as in captures.
+//!
+//! A ladder may show packets on their ways instead (`marks`): each link on the way of a marked one.
+
+mod marks;
+
+pub(crate) use marks::{Marking, Marks};
 
 use crate::capture::End;
 use crate::control::STREAM_DEPTH;
@@ -15,8 +21,17 @@ use aerostat_wire::{Vc, summary};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 /// The selection of a client.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// Messages.
+    Messages(Messages),
+    /// Ways of packets.
+    Ways(Marks),
+}
+
+/// A selection of messages.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct Messages {
     /// Messages of these links.
     pub(crate) links: Vec<LinkId>,
     /// True to include users' data, not only messages of protocols.
@@ -49,7 +64,10 @@ impl Ladder {
     }
 
     pub(crate) fn watches(&self, end: End) -> bool {
-        self.wanted.links.contains(&end.link)
+        match &self.wanted {
+            Wanted::Messages(messages) => messages.links.contains(&end.link),
+            Wanted::Ways(_) => true,
+        }
     }
 
     /// Shows an SDU that passes an end, or is dropped there; false if the client has closed the connection.
@@ -61,12 +79,21 @@ impl Ladder {
         dropped: Option<DropReason>,
         now: Instant,
     ) -> bool {
+        let messages = match &mut self.wanted {
+            Wanted::Messages(messages) => messages,
+            Wanted::Ways(marks) => {
+                let step = marks.step(&self.lab, (end, direction), (vc, sdu), dropped, now);
+                let line = step.and_then(|step| serde_json::to_string(&step).ok());
+                return line.is_none_or(|line| self.line(line));
+            }
+        };
         let side = match (direction, dropped) {
             (Direction::Sent, _) => end.side,
             (Direction::Received, Some(_)) => 1 - end.side,
             (Direction::Received, None) => return true,
         };
-        if !self.watches(end) || !(self.wanted.data || summary::is_control(vc, sdu)) {
+        let wanted = messages.data || summary::is_control(vc, sdu);
+        if !wanted || !messages.links.contains(&end.link) {
             return true;
         }
         let mut message = Message::new(&self.lab, &self.names, (end.link, side), now, (vc, sdu));
@@ -76,7 +103,8 @@ impl Ladder {
 
     /// Shows an event; false if the client has closed the connection.
     pub(crate) fn event(&mut self, event: &Event) -> bool {
-        !Telling::unless(!self.wanted.story).tells(event.milestone) || self.line(event.json())
+        let story = matches!(&self.wanted, Wanted::Messages(messages) if messages.story);
+        !Telling::unless(!story).tells(event.milestone) || self.line(event.json())
     }
 
     fn line(&mut self, line: String) -> bool {
@@ -103,11 +131,11 @@ mod tests {
         let lab = aerostat_lab::parse("two-hosts.atm.yml", LAB, &[])
             .unwrap()
             .lab;
-        let wanted = Wanted {
+        let wanted = Wanted::Messages(Messages {
             links: vec![LinkId(0)],
             data: false,
             story: false,
-        };
+        });
         let (mut ladder, lines) = Ladder::new(&lab, wanted);
         let pdu = SscopPdu::EndAck.encode();
         let now = Instant::from_millis(5);

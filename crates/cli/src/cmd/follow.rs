@@ -1,5 +1,7 @@
 //! `aerostat follow`: the way of one packet, with all its times.
 
+mod running;
+
 use crate::args::FollowArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -21,7 +23,10 @@ use std::io::Write as _;
 
 /// Finds the packet and shows its way, or prints the schema.
 pub(crate) fn run(args: &FollowArgs) -> Outcome {
-    let (Some(path), Some(word)) = (&args.lab, &args.packet) else {
+    if let Some(lab) = &args.lab {
+        return running::run(args, lab);
+    }
+    let (Some(path), Some(word)) = (&args.file, &args.packet) else {
         writeln!(
             std::io::stdout().lock(),
             "{:#}",

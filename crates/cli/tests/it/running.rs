@@ -141,6 +141,7 @@ fn reply(request: &Request) -> Reply {
         Request::Hosts
         | Request::Converge(_)
         | Request::Results
+        | Request::Ways { .. }
         | Request::Link(_)
         | Request::ProgramStart { .. }
         | Request::ProgramReport { .. } => Reply::Answer(Answer::error("not here", "")),

@@ -20,6 +20,7 @@ mod converge;
 mod fault;
 mod files;
 mod floods;
+mod follow;
 mod graph;
 mod hardened;
 mod host;

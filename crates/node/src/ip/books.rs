@@ -283,6 +283,38 @@ impl FlowIndex {
     }
 }
 
+/// Values of the headers of a packet by which it is told from others on its way, whatever carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity {
+    /// Source and destination.
+    pub ends: (Ipv4Addr, Ipv4Addr),
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Source and destination port; the identifier and 0 for ICMP.
+    pub ports: (u16, u16),
+    /// Number of the packet.
+    pub key: PacketKey,
+    /// Octets of the IP packet.
+    pub octets: u32,
+    /// True for an echo reply.
+    pub answer: bool,
+}
+
+/// The packet in an SDU, an Ethernet frame or an IP packet, with the rules of [`FlowIndex::recognise`]: a datagram,
+/// a segment with payload, an echo request or a reply. `octets` may end after the headers.
+#[must_use]
+pub fn identify(octets: &[u8]) -> Option<Identity> {
+    let seen = packets_in(octets).into_iter().flatten().find_map(look)?;
+    Some(Identity {
+        ends: seen.ends,
+        protocol: seen.protocol,
+        ports: (seen.source_port, seen.destination_port),
+        key: seen.key,
+        octets: seen.ip_octets,
+        answer: seen.answer,
+    })
+}
+
 /// Where an IP packet may begin in an SDU, an Ethernet frame or an IP packet, the most likely place first. `octets` may
 /// end after the headers.
 pub(crate) fn packets_in(octets: &[u8]) -> [Option<&[u8]>; 4] {

@@ -1,0 +1,158 @@
+//! `aerostat follow --lab`: ways of packets through a running lab.
+
+use crate::lab_file;
+use crate::live::{Runtime, can_run, has};
+use serde_json::Value;
+
+const TWO: &str = "
+name: follow-two
+mpoa: true
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { rate: oc3, delay: 5us }]]
+lane:
+  on: s1
+  elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 }, core: { subnet: 10.9.0.0/24 } }
+routers:
+  r1: { on: s1, elans: { a: 10.1.0.1, core: 10.9.0.1 }, forwarding: 35Mbps }
+  r2: { on: s2, elans: { b: 10.2.0.1, core: 10.9.0.2 }, forwarding: 35Mbps }
+hosts:
+  urku:  { on: s1, elan: a, ip: 10.1.0.10 }
+  sello: { on: s2, elan: b, ip: 10.2.0.10 }
+traffic:
+  - { name: voice, from: urku, to: sello, kind: udp, rate: 50pps, size: 160, start: 3s, duration: 100s }
+until: 9s
+";
+
+/// Links of a way, in the order in which the packet crosses them.
+fn links_of_live(way: &Value) -> Vec<String> {
+    let steps = way["steps"].as_array().unwrap().iter();
+    let sent = steps.filter(|step| step["act"] == "sent");
+    sent.map(|step| step["link"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A packet takes the same links as in virtual time: over the routers first, and then the shortcut.
+#[test]
+fn packets_of_a_running_lab_take_the_links_of_virtual_time() {
+    let lab = Runtime::new("follow-two");
+    let path = lab_file("follow-two.atm.yml", TWO);
+    let exact = |packet: &str| {
+        let way: Value =
+            serde_json::from_str(&lab.ok(&["follow", &path, packet, "-o", "json"])).unwrap();
+        let stages = way["stages"].as_array().unwrap().iter();
+        let sent = stages.filter(|stage| stage["what"] == "transmission");
+        sent.map(|stage| stage["link"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    lab.ok(&["up", "-d", "-q", "--embedded", &path]);
+    let args = [
+        "follow",
+        "--lab",
+        "follow-two",
+        "--from",
+        "urku",
+        "--to",
+        "10.2.0.10",
+    ];
+    let ways = lab.ok(&[&args[..], &["--one-in", "49", "--count", "2", "-o", "json"]].concat());
+    let ways: Value = serde_json::from_str(&ways).unwrap();
+    assert_eq!(ways["schema"], "aerostat.ways.v1");
+    for (number, packet) in [(0, "voice:1"), (1, "voice:50")] {
+        let way = &ways["ways"][number];
+        assert_eq!(
+            (&way["end"], &way["to"]),
+            (&"delivered".into(), &"sello".into()),
+            "{way:#}"
+        );
+        assert_eq!(links_of_live(way), exact(packet), "{way:#}");
+    }
+    let table = lab.ok(&args);
+    assert!(table.contains("switches it, 0."), "{table}");
+    // A packet that is lost says where.
+    lab.ok(&["link", "set", "s1-s2", "loss=100%"]);
+    let lost = lab.ok(&[&args[..], &["-o", "jsonl"]].concat());
+    let lost: Value = serde_json::from_str(&lost).unwrap();
+    let last = lost["steps"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&lost["end"], &last["link"]),
+        (&"unseen".into(), &"s1-s2".into()),
+        "{lost:#}"
+    );
+    let nobody = lab.run(&["follow", "--lab", "follow-two", "--to", "nobody"]);
+    assert_eq!(nobody.code, 1, "{}", nobody.err);
+    assert!(
+        nobody.err.contains("no end system 'nobody'"),
+        "{}",
+        nobody.err
+    );
+}
+
+/// Packets of kernel hosts are followed, too.
+#[test]
+fn packets_of_kernel_hosts_are_followed() {
+    if !can_run() || !has("ping") {
+        return;
+    }
+    let lab = Runtime::new("follow-kernel");
+    let path = lab_file(
+        "follow-kernel.atm.yml",
+        "
+name: follow-kernel
+switches: { s1: {} }
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  anna: { on: s1, elan: a, ip: 10.1.0.10 }
+  bert: { on: s1, elan: a, ip: 10.1.0.20 }
+",
+    );
+    lab.ok(&["up", "-d", "-q", &path]);
+    let follow = [
+        "follow",
+        "--lab",
+        "follow-kernel",
+        "--count",
+        "2",
+        "-o",
+        "json",
+    ];
+    let follow = lab
+        .command(&follow)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let wait = || lab.ok(&["inspect", "--lab", "follow-kernel", "lab"]);
+    crate::live::wait_for("the client", || wait().contains("clients"));
+    lab.ok(&[
+        "exec",
+        "anna",
+        "--",
+        "ping",
+        "-c",
+        "5",
+        "-i",
+        "0.2",
+        "10.1.0.20",
+    ]);
+    let ways = crate::rest_of(follow);
+    let ways: Value = serde_json::from_str(&ways.out).unwrap();
+    let [one, other] = [&ways["ways"][0], &ways["ways"][1]];
+    assert!(
+        one["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("echo request 10.1.0.10 > 10.1.0.20"),
+        "{one:#}"
+    );
+    assert!(
+        other["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("echo reply 10.1.0.20 > 10.1.0.10"),
+        "{other:#}"
+    );
+    assert_eq!(
+        [&one["end"], &other["end"]],
+        ["delivered", "delivered"],
+        "{ways:#}"
+    );
+}
