@@ -5,6 +5,7 @@ pub(crate) mod find;
 use crate::args::LabArgs;
 use crate::exit::{Exit, Failure, say};
 use aerostat_lab::diag::Severity;
+use aerostat_lab::printable;
 use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
 use aerostat_live::charset;
 use std::io::Read as _;
@@ -159,5 +160,9 @@ pub(crate) fn summary(path: &Path, findings: &Diagnostics) -> String {
     .into_iter()
     .flatten()
     .collect();
-    format!("{}: {}", path.display(), parts.join(", "))
+    let file = match findings.wrong_file() {
+        Some(file) => printable::line(file).into_owned(),
+        None => path.display().to_string(),
+    };
+    format!("{file}: {}", parts.join(", "))
 }

@@ -35,6 +35,8 @@ pub(crate) struct Source {
     pub(crate) text: Arc<str>,
     /// Offsets of its lines.
     lines: Arc<[usize]>,
+    /// True for a file, whose findings have line and column.
+    is_file: bool,
 }
 
 impl Source {
@@ -44,6 +46,7 @@ impl Source {
             name,
             lines: std::iter::once(0).chain(ends).collect(),
             text: text.into(),
+            is_file: false,
         }
     }
 
@@ -127,7 +130,7 @@ impl fmt::Display for Location<'_> {
 impl Diagnostics {
     pub(crate) fn new(name: &str, text: &str) -> Self {
         let mut diagnostics = Self::default();
-        diagnostics.add_source(name.to_owned(), text);
+        diagnostics.add_file(name.to_owned(), text);
         diagnostics
     }
     /// The path of a file that is named relative to the lab file.
@@ -138,6 +141,23 @@ impl Diagnostics {
             .map_or_else(|| file.into(), |directory| directory.join(file))
     }
     /// Adds a text for spans to refer to, and returns its index.
+    pub(crate) fn add_file(&mut self, name: String, text: &str) -> usize {
+        let number = self.add_source(name, text);
+        self.sources[number].is_file = true;
+        number
+    }
+    /// The name of the file that has all errors; `None` if there are several, or none.
+    #[must_use]
+    pub fn wrong_file(&self) -> Option<&str> {
+        let mut errors = self
+            .iter()
+            .filter(|found| found.severity == Severity::Error);
+        let first = errors.next()?.at.source;
+        let source = &self.sources[first];
+        let alone = source.is_file && errors.all(|found| found.at.source == first);
+        alone.then_some(&source.name)
+    }
+    /// Adds a text that is no file, such as a command-line option.
     pub(crate) fn add_source(&mut self, name: String, text: &str) -> usize {
         self.sources.push(Source::new(name, text));
         self.sources.len() - 1
@@ -388,7 +408,7 @@ impl Diagnostics {
         };
         let mut place = printable::start(&printable::line(source), SHOWN).into_owned();
         // A command-line option has one line only, so its text shows the place.
-        if finding.at.source == 0 {
+        if self.sources[finding.at.source].is_file {
             place = printable::line(source).into_owned();
             write!(place, ":{line}:{column}")?;
         }

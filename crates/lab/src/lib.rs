@@ -384,7 +384,7 @@ fn check(
 ) -> Option<Found> {
     let mut root = tree::parse(text, 0, 0, d)?;
     if let Some(file) = checks {
-        let source = d.add_source(file.name.to_owned(), file.text);
+        let source = d.add_file(file.name.to_owned(), file.text);
         let checks = tree::parse(file.text, source, 0, d)?;
         checks::replace(&mut root, checks, d)?;
     }

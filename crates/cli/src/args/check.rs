@@ -59,9 +59,9 @@ pub(crate) struct CheckArgs {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: ReportFormat,
-    /// This process checks one lab of a class
+    /// This process checks one lab of a class, which has this name
     #[arg(long, hide = true)]
-    pub(crate) one_of_class: bool,
+    pub(crate) one_of_class: Option<String>,
 }
 
 /// Form of a report about checks.

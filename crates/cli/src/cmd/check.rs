@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     if let Some((option, _)) = of_class.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!("{option} is for --all")));
     }
-    if args.one_of_class {
+    if args.one_of_class.is_some() {
         end_with_parent();
         let most = Some(args.memory as u64);
         let (current, maximum) = (most, most);
@@ -73,12 +73,14 @@ fn read(args: &CheckArgs) -> Result<Checked, Failure> {
     let Some(path) = &args.checks else {
         return with_checks(labs::read_for_run(&args.file, &args.set)?);
     };
-    let lab = labs::named_text(&args.file)?;
+    let mut lab = labs::named_text(&args.file)?;
     let text = checks(path)?;
-    let parse = || parse(&lab, &args.set, (path, &text));
-    let read = match args.one_of_class {
-        true => without_files(parse)?,
-        false => parse(),
+    let read = match &args.one_of_class {
+        Some(name) => {
+            lab.name.clone_from(name);
+            without_files(|| parse(&lab, &args.set, (path, &text)))?
+        }
+        None => parse(&lab, &args.set, (path, &text)),
     };
     let read = read.map(Checked::in_virtual_time);
     with_checks(labs::told(&args.file, read.map_err(ReadError::Bad))?)

@@ -189,7 +189,10 @@ until: 100h
             .unwrap()
             .contains("anna does not reach bert")
     );
-    assert_eq!(of("'=2+3").0, "broken");
+    let (verdict, _, row) = of("'=2+3");
+    assert_eq!(verdict, "broken");
+    let feedback = row["feedback"].as_str().unwrap();
+    assert!(feedback.contains(".yml:1:"), "{feedback}");
     assert_eq!(of("none").0, "no lab");
     assert_eq!(of("two").0, "no lab");
     assert!(
@@ -244,4 +247,24 @@ until: 100h
         ran.out,
         ran.err
     );
+}
+
+/// Mistakes in checks have their file, line and column, for a lab as for a class.
+#[test]
+fn mistakes_in_checks_read_the_same_for_a_lab_and_for_a_class() {
+    let directory = fresh("check-mistakes");
+    write(
+        &directory,
+        &[
+            ("x.atm.yml", LAB),
+            ("c.yml", "checks:\n  - { count: cows }\n"),
+        ],
+    );
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let (lab, checks, class) = (path("x.atm.yml"), path("c.yml"), path(""));
+    let one = run(&["check", &lab, "--checks", &checks]);
+    let all = run(&["check", "--all", &class, "--checks", &checks]);
+    assert_eq!((one.code, all.code), (2, 2));
+    assert!(one.err.contains("c.yml:2:14: error: 'cows'"), "{}", one.err);
+    assert_eq!(one.err, all.err);
 }

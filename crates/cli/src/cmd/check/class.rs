@@ -67,13 +67,12 @@ pub(super) fn run(args: &CheckArgs, directory: &Path) -> Outcome {
     let of = most_points(checks)?;
     let checks = checks.canonicalize()?;
     let students = students(directory)?;
-    let empty = Empty::make()?;
     let interrupt = Interrupt::catch()?;
     let pool = Pool::new(
         students.len(),
         args.jobs.map_or_else(processors, usize::from),
     );
-    let work = |at: usize| mark(args, &students[at], (&checks, of), &empty.0, &interrupt);
+    let work = |at: usize| mark(args, &students[at], (&checks, of), &interrupt);
     let look = || {
         if interrupt.has_come() {
             pool.stop();
@@ -198,7 +197,6 @@ fn mark(
     args: &CheckArgs,
     student: &Student,
     (checks, of): (&Path, u64),
-    empty: &Path,
     interrupt: &Interrupt,
 ) -> Option<Mark> {
     let broken = |verdict: &str, feedback: String| Mark {
@@ -207,12 +205,14 @@ fn mark(
         feedback,
         ..Mark::default()
     };
-    let lab = match student.lab.as_deref().map_err(String::clone).and_then(open) {
-        Ok(lab) => lab,
+    let opened = student.lab.as_deref().map_err(String::clone);
+    let opened = opened.and_then(|path| Ok((path, open(path)?)));
+    let (path, lab) = match opened {
+        Ok(opened) => opened,
         Err(why) => return Some(broken("no lab", why)),
     };
     let began = Instant::now();
-    let ran = child(args, lab, checks, empty, interrupt);
+    let ran = child(args, (path, lab), checks, interrupt);
     let seconds = began.elapsed().as_secs_f64();
     let mark = match ran {
         Err(error) => broken("failed", format!("the check cannot be run: {error}")),
@@ -294,19 +294,21 @@ struct Ended {
 /// Runs the process for one lab.
 fn child(
     args: &CheckArgs,
-    lab: File,
+    (path, lab): (&Path, File),
     checks: &Path,
-    empty: &Path,
     interrupt: &Interrupt,
 ) -> io::Result<Ended> {
-    let (said, errors) = (unnamed(empty)?, unnamed(empty)?);
+    let (said, errors) = (unnamed()?, unnamed()?);
+    let name = path.file_name().unwrap_or(path.as_os_str());
     let mut command = Command::new(std::env::current_exe()?);
     command
-        .args(["check", "-", "-o", "json", "--one-of-class"])
+        .args(["check", "-", "-o", "json"])
+        .arg(format!("--one-of-class={}", name.to_string_lossy()))
         .arg(format!("--memory={}", args.memory))
         .arg("--checks")
         .arg(checks)
-        .current_dir(empty)
+        // The process opens no further file; one that a lab names is not there, either.
+        .current_dir("/")
         .stdin(Stdio::from(lab))
         .stdout(said.try_clone()?)
         .stderr(errors.try_clone()?);
@@ -334,13 +336,15 @@ fn child(
 }
 
 /// A file without a name.
-fn unnamed(directory: &Path) -> io::Result<File> {
+fn unnamed() -> io::Result<File> {
+    let directory = std::env::temp_dir();
     let flags = i32::try_from(rustix::fs::OFlags::TMPFILE.bits()).unwrap_or_default();
     OpenOptions::new()
         .read(true)
         .write(true)
         .custom_flags(flags)
-        .open(directory)
+        .open(&directory)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", directory.display())))
 }
 
 fn whole(mut file: File) -> io::Result<String> {
@@ -348,26 +352,6 @@ fn whole(mut file: File) -> io::Result<String> {
     let mut octets = Vec::new();
     file.take(MOST_SAID).read_to_end(&mut octets)?;
     Ok(String::from_utf8_lossy(&octets).into_owned())
-}
-
-/// An empty directory, which goes at the end.
-struct Empty(PathBuf);
-
-impl Empty {
-    fn make() -> io::Result<Self> {
-        let name = format!("aerostat-check-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let taken =
-            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        fs::create_dir(&path).map_err(taken)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Empty {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
 }
 
 /// The number by which Moodle knows the owner of a directory of submissions, as its worksheet has it: `Participant
