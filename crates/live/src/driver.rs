@@ -21,7 +21,7 @@ use crate::helper::Helper;
 use crate::keepers::Keepers;
 use crate::kernel::Kernels;
 use crate::next_hops::NextHopFiles;
-use crate::notice::{File, Notice, Report, UpError};
+use crate::notice::{File, Notice, Report, ToAnswer, UpError};
 use crate::outside::Links;
 use crate::pictures::Pictures;
 use crate::programs::Commanded;
@@ -32,6 +32,7 @@ use crate::site::{Carried, Inside, Site, Sources, Word};
 use crate::socket_service::SocketService;
 use crate::source::Slot;
 use crate::story::Story;
+use crate::threads::spawn_named;
 use crate::world::World;
 use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour};
@@ -316,7 +317,7 @@ impl<'a> Driver<'a> {
     pub(crate) fn run(
         mut self,
         patience: Option<Duration>,
-        results: &dyn Fn(&Report) -> serde_json::Value,
+        results: ToAnswer,
     ) -> Result<Run, UpError> {
         let broken = |error| UpError::Io("the lab's loop".into(), error);
         let mut events = Events::with_capacity(256);
@@ -470,7 +471,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Answers requests; true if more requests may wait.
-    fn answer(&mut self, now: Instant, results: &dyn Fn(&Report) -> serde_json::Value) -> bool {
+    fn answer(&mut self, now: Instant, results: ToAnswer) -> bool {
         for _ in 0..ANSWERS {
             let Ok(Pending { request, reply }) = self.requests.try_recv() else {
                 return false;
@@ -481,11 +482,7 @@ impl<'a> Driver<'a> {
                     answers::move_station(&self.site, station, host, reply);
                 }
                 Request::Converge(file) => converge::begin(&self.site, file, reply),
-                Request::Results => {
-                    let answer = Answer::Ok(self.results_so_far(now, results));
-                    // The client may have closed the connection.
-                    let _ = reply.try_send(Reply::Answer(answer));
-                }
+                Request::Results => self.results_so_far(now, results, reply),
                 Request::Stop => {
                     self.ending.asked = true;
                     self.ending.stoppers.push(reply);
@@ -593,12 +590,9 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// The file of the lab and its results so far; at its end, those of the end.
-    fn results_so_far(
-        &mut self,
-        now: Instant,
-        results: &dyn Fn(&Report) -> serde_json::Value,
-    ) -> serde_json::Value {
+    /// Answers with the file of the lab and its results so far; at its end, those of the end. A thread of its own makes
+    /// the answer, because the results of a large lab take time.
+    fn results_so_far(&mut self, now: Instant, results: ToAnswer, reply: SyncSender<Reply>) {
         let run = self.ending.found.clone();
         let report = Report {
             run: run.unwrap_or_else(|| self.found_so_far()),
@@ -606,13 +600,23 @@ impl<'a> Driver<'a> {
             recording: None,
             file: self.file.clone(),
         };
-        let set: Vec<&str> = self.file.set.iter().map(Override::change).collect();
-        serde_json::json!({
-            "text": self.file.checked.text,
-            "set": set,
-            "up_s": now.as_secs_f64(),
-            "results": results(&report),
-        })
+        let for_error = reply.clone();
+        let started = spawn_named("results", move || {
+            let File { checked, set } = &report.file;
+            let set: Vec<&str> = set.iter().map(Override::change).collect();
+            let answer = serde_json::json!({
+                "text": checked.text,
+                "set": set,
+                "up_s": now.as_secs_f64(),
+                "results": results(&report),
+            });
+            // The client may have closed the connection.
+            let _ = reply.try_send(Reply::Answer(Answer::Ok(answer)));
+        });
+        if let Err(error) = started {
+            let answer = Answer::error(error.to_string(), "");
+            let _ = for_error.try_send(Reply::Answer(answer));
+        }
     }
 
     /// All results of the lab so far.

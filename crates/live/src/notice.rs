@@ -50,6 +50,9 @@ pub struct Report {
     pub file: File,
 }
 
+/// Turns a report into the answer for clients.
+pub type ToAnswer = fn(&Report) -> serde_json::Value;
+
 /// A checked lab file, and the changes of its values that are part of it.
 #[derive(Clone, Debug)]
 pub struct File {

@@ -18,7 +18,7 @@ use crate::driver::{Driver, Halted, Parts, Run};
 use crate::helper::{Helper, Owned};
 use crate::kernel::{self, KernelNode, Kernels, Place};
 use crate::namespace;
-pub use crate::notice::{File, Notice, Report, UpError};
+pub use crate::notice::{File, Notice, Report, ToAnswer, UpError};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::signals::Signals;
 use crate::stations::Stations;
@@ -70,7 +70,7 @@ pub fn run(
     file: &File,
     options: &Options,
     tell: &mut dyn FnMut(Notice<'_>),
-    results: &dyn Fn(&Report) -> serde_json::Value,
+    results: ToAnswer,
 ) -> Result<Report, UpError> {
     let lab = &file.checked.lab;
     let started = SystemTime::now()
@@ -178,7 +178,7 @@ fn go_on(
     (mut halted, mut next): (Halted, Prepared),
     (flavour, split): (Flavour, bool),
     tell: &mut dyn FnMut(Notice<'_>),
-    results: &dyn Fn(&Report) -> serde_json::Value,
+    results: ToAnswer,
 ) -> Result<Report, UpError> {
     loop {
         let file = halted.converge(next, (flavour, split), tell);

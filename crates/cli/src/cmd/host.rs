@@ -38,7 +38,7 @@ pub(crate) fn run(args: &HostArgs) -> Outcome {
             report_to(&manager, &notice);
             up::tell(&notice, Telling::unless(args.quiet), Format::Table);
         },
-        &|report: &Report| serde_json::to_value(up::results(report)).unwrap_or_default(),
+        |report: &Report| serde_json::to_value(up::results(report)).unwrap_or_default(),
     );
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
     if let Some(text) = up::recorded(&report) {

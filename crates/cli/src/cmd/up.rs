@@ -78,7 +78,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
                 tell(&notice, telling, args.results.output.output);
             }
         },
-        &|report| serde_json::to_value(results(report)).unwrap_or_default(),
+        |report| serde_json::to_value(results(report)).unwrap_or_default(),
     );
     cut?;
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
