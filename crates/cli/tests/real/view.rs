@@ -442,3 +442,31 @@ fn a_lab_that_is_killed_is_missed_within_2_s_and_found_again() {
     let mut rest = Vec::new();
     let _ = events.0.read_to_end(&mut rest);
 }
+
+/// A lab that becomes that of a changed file has not ended: its page begins with the new head.
+#[test]
+fn a_page_goes_on_when_its_lab_becomes_that_of_a_changed_file() {
+    let runtime = Runtime::new("view-change");
+    let file = up(&runtime, "change");
+    let server = Server::new(&runtime, "change");
+    let mut events = server.events();
+    events.until("the present", |_, line| line["is"] == "now");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(
+        &file,
+        text.replacen(
+            "hosts:",
+            "hosts:\n  nina: { on: s1, elan: a, ip: 10.1.0.77 }",
+            1,
+        ),
+    )
+    .unwrap();
+    runtime.ok(&["up", &file]);
+    let mut heads = 0;
+    events.until("the new host", |event, line| {
+        assert_ne!(event, "lost", "{line}");
+        heads += usize::from(line["is"] == "head");
+        line["is"] == "node" && line["name"] == "nina"
+    });
+    assert_eq!(heads, 1);
+}

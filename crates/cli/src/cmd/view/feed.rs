@@ -38,20 +38,23 @@ pub(super) fn start(lab: String, line: Line) -> io::Result<()> {
 }
 
 fn feed(lab: &str, line: &Line) -> Result<(), Gone> {
-    let mut told = String::new();
+    let (mut told, mut was_there) = (String::new(), false);
     loop {
         let why = match open(lab) {
             Ok((first, stream)) => {
                 line.pass(message(&first))?;
                 copy(stream, line)?;
-                format!("the lab {lab} has ended")
+                // The stream of a lab that becomes that of another file ends, too: the next look tells.
+                (told, was_there) = (String::new(), true);
+                None
             }
-            Err(why) => why,
+            Err(_) if was_there => Some(format!("the lab {lab} has ended")),
+            Err(why) => Some(why),
         };
         if line.is_gone() {
             return Err(Gone);
         }
-        if why != told {
+        if let Some(why) = why.filter(|why| *why != told) {
             let data = json!({ "text": why });
             line.pass(format!("event: lost\ndata: {data}\n\n").into())?;
             told = why;
