@@ -89,7 +89,7 @@ fn parts(page: &str) -> Vec<Part> {
     all
 }
 
-/// Whether `printed` is what a page shows, where a gap stands for any number of lines.
+/// Agreement of `printed` with what a page shows, where a gap stands for any number of lines.
 fn fits(shown: &[String], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
