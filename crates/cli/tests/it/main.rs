@@ -2,6 +2,7 @@
 
 mod atp;
 mod books;
+mod chapters;
 mod check;
 mod contracts;
 mod drawings;

@@ -177,12 +177,42 @@ fn links_of_documents_lead_to_files_and_headings_that_exist() {
     report(&broken);
 }
 
+/// Pages of `docs` that the contents of the book (`docs/SUMMARY.md`) name, each as often as they stand there.
+fn contents(summary: &str) -> Vec<&str> {
+    let targets = summary.split("](").skip(1);
+    targets.filter_map(|rest| rest.split(')').next()).collect()
+}
+
+#[test]
+fn every_page_of_docs_stands_in_the_contents_of_the_book_once() {
+    let mut listed = Vec::new();
+    let mut expected = Vec::new();
+    for (page, text) in pages() {
+        let Ok(path) = page.strip_prefix("docs") else {
+            continue;
+        };
+        if path == Path::new("SUMMARY.md") {
+            listed.extend(contents(&text).into_iter().map(PathBuf::from));
+        } else {
+            expected.push(path.to_owned());
+        }
+    }
+    listed.sort();
+    expected.sort();
+    assert!(expected.len() > 60, "only {} pages", expected.len());
+    assert_eq!(listed, expected);
+}
+
 #[test]
 fn the_checks_of_documents_find_what_they_are_for() {
     assert_eq!(without_targets("see [a](b.md#c), [d](e)."), "see [a, [d.");
     assert_eq!(
         anchor("## Entries of `pvcs:`, and more"),
         "entries-of-pvcs-and-more"
+    );
+    assert_eq!(
+        contents("- [A](a.md)\n    - [B](b/c.md)\n# D"),
+        ["a.md", "b/c.md"]
     );
 }
 
