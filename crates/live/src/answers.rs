@@ -23,7 +23,7 @@ use aerostat_lab::plant::LabNode;
 use aerostat_node::host::Station;
 use aerostat_node::inspect::{Name, StateKind, Table};
 use aerostat_proto::{Duration, Instant};
-use aerostat_wire::Vc;
+use aerostat_wire::{Vc, names_of};
 use rustix::fd::AsFd as _;
 use serde_json::json;
 use std::net::IpAddr;
@@ -244,7 +244,7 @@ pub(crate) fn find(site: &Site<'_>, name: &str) -> Result<NodeId, Answer> {
 /// A hint with the names of all nodes.
 fn nodes_of(site: &Site<'_>) -> String {
     let names = site.lab.nodes().map(|(_, node)| node.name.as_str());
-    format!("nodes: {}", names.collect::<Vec<_>>().join(", "))
+    format!("nodes: {}", names_of(&names.collect::<Vec<_>>()))
 }
 
 /// The fault that a request of `aerostat fault` names.
@@ -260,7 +260,7 @@ fn fault(site: &Site<'_>, action: FaultAction, target: &str) -> Result<FaultKind
             let able = site.lab.nodes().map(|(_, node)| node);
             let able = able.filter(|node| node.no_victim().is_none());
             let names: Vec<_> = able.map(|node| &*node.name).collect();
-            return Err(Answer::error(why, format!("nodes: {}", names.join(", "))));
+            return Err(Answer::error(why, format!("nodes: {}", names_of(&names))));
         }
         let Some(service) = service else {
             return Ok((id, None));
@@ -449,7 +449,7 @@ fn nobody_has(
     let hint = if others.is_empty() {
         "no node of this lab has".to_owned()
     } else {
-        format!("nodes that have: {}", others.join(", "))
+        format!("nodes that have: {}", names_of(&others))
     };
     Answer::error(format!("{node} has no {noun}"), hint)
 }
@@ -544,7 +544,7 @@ fn exec(site: &Site<'_>, name: &str) -> Result<Reply, Answer> {
                 "this lab runs with --embedded; programs with ATM sockets need only AEROSTAT_ATM={service}"
             )
         } else {
-            format!("kernel nodes: {}", kernel.join(", "))
+            format!("kernel nodes: {}", names_of(&kernel))
         };
         return Err(Answer::error(format!("{name} is no kernel host"), hint));
     };

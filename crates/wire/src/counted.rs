@@ -49,10 +49,19 @@ impl fmt::Display for Counted {
 /// A list that fits on a line: `a, b, c, d and 4 more`.
 #[must_use]
 pub fn some_of(all: &[impl AsRef<str>]) -> String {
-    const SHOWN: usize = 4;
-    let shown: Vec<&str> = all.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    first_of(all, 4)
+}
+
+/// A list for a hint: names that there are, as many as a reader looks through.
+#[must_use]
+pub fn names_of(all: &[impl AsRef<str>]) -> String {
+    first_of(all, 24)
+}
+
+fn first_of(all: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
     let shown = shown.join(", ");
-    match all.len().saturating_sub(SHOWN) {
+    match all.len().saturating_sub(most) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

@@ -96,7 +96,7 @@ pub mod vlan;
 pub use addr::{AtmAddress, MacAddr};
 pub use blli::Blli;
 pub use contract::Conformance;
-pub use counted::{Count, Counted, counted, some_of};
+pub use counted::{Count, Counted, counted, names_of, some_of};
 pub use error::{DecodeError, ErrorKind};
 pub use qos::{AalType, ConnectionQos, Qos, ServiceCategory, TrafficParams};
 pub use read::Reader;

@@ -16,7 +16,7 @@ use aerostat_proto::Instant;
 use aerostat_sim::follow::document::{self, BehindRow, Document, FateWord, StageRow, WhatRow};
 use aerostat_sim::follow::{self, Followed, Found, PacketId};
 use aerostat_sim::run::Watcher;
-use aerostat_wire::counted;
+use aerostat_wire::{counted, names_of};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -150,7 +150,7 @@ fn no_flow(lab: &Lab, name: &str) -> Failure {
     failure.hint(match nearest(name, &names) {
         Some(near) => format!("did you mean '{near}'?"),
         None if names.is_empty() => "it has no 'traffic:' at all".to_owned(),
-        None => format!("its flows are {}", names.join(", ")),
+        None => format!("its flows are {}", names_of(&names)),
     })
 }
 

@@ -6,6 +6,7 @@ use crate::ladder::{Marking, Marks, Messages, Wanted};
 use crate::site::Site;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{Lab, LinkId};
+use aerostat_wire::names_of;
 use serde_json::json;
 use std::net::Ipv4Addr;
 
@@ -117,7 +118,7 @@ fn links_of(lab: &Lab, names: &[String]) -> Result<Vec<LinkId>, Answer> {
             let known: Vec<&str> = lab.links().map(|(_, link)| link.name.as_str()).collect();
             Answer::error(
                 format!("there is no link '{name}'"),
-                format!("links: {}", known.join(", ")),
+                format!("links: {}", names_of(&known)),
             )
         })?);
     }

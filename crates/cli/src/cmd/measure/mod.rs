@@ -11,7 +11,7 @@ pub(crate) use ping::{Question, answers, ping, pingall};
 use crate::client;
 use crate::exit::{Exit, Failure, say};
 use aerostat_live::control::{Client, Request};
-use aerostat_wire::counted;
+use aerostat_wire::{counted, names_of};
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::Ipv4Addr;
@@ -71,7 +71,7 @@ fn find<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
         let able = hosts.iter().filter(|host| runs_programs(host));
         let names: Vec<&str> = able.map(|host| host.name.as_str()).collect();
         Failure::failed(format!("there is no host '{name}'"))
-            .hint(format!("hosts: {}", names.join(", ")))
+            .hint(format!("hosts: {}", names_of(&names)))
     })
 }
 
