@@ -3,6 +3,8 @@
 //! A page has files and commands. A block of YAML behind a paragraph that ends with a file's name and a colon is that
 //! file. A block `console` has commands behind `$`, which the shell runs one after the other, and what each prints.
 //! A line `…` stands for any number of lines. Commands behind `#` need root, and are not run here.
+//!
+//! With `UPDATE_EXPECTED=1` pictures, and outputs without such a line, are written into the pages.
 
 use crate::root;
 use std::collections::BTreeSet;
@@ -35,6 +37,20 @@ fn promised(paragraph: &str) -> Option<&str> {
         .rsplit('`')
         .next()?;
     name.ends_with(".yml").then_some(name)
+}
+
+impl Shown {
+    /// The page's lines with what the command printed in place of what they show; none if the page leaves lines out.
+    fn corrected(&self, lines: &[String], printed: &str) -> Option<Vec<String>> {
+        if self.prints.iter().any(|line| line.trim() == GAP) {
+            return None;
+        }
+        let begin = self.line - 1 + self.command.lines().count();
+        let printed = printed.lines().map(|line| line.trim_end().to_owned());
+        let mut corrected = lines.to_vec();
+        corrected.splice(begin..begin + self.prints.len(), printed);
+        Some(corrected)
+    }
 }
 
 /// A command goes on in the next line behind a backslash or inside a text.
@@ -134,6 +150,10 @@ fn differences(page: &Path) -> (Vec<String>, usize) {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let (mut wrong, mut run) = (Vec::new(), 0);
+    let update = env::var_os("UPDATE_EXPECTED").is_some();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // The last part first: a change leaves the numbers of the lines before it as they are.
+    let mut changes = Vec::new();
     for part in parts(&text) {
         let shown = match part {
             Part::File { name, text } => {
@@ -152,8 +172,12 @@ fn differences(page: &Path) -> (Vec<String>, usize) {
             }
             run += 1;
             let out = printed(&shown.command, &folder);
-            let lines: Vec<&str> = out.lines().collect();
-            if !fits(&shown.prints, &lines) {
+            let printed: Vec<&str> = out.lines().collect();
+            if !fits(&shown.prints, &printed) {
+                if update && shown.corrected(&lines, &out).is_some() {
+                    changes.push((shown, out));
+                    continue;
+                }
                 let place = format!("{name}:{}: {}", shown.line, shown.command);
                 let page = shown.prints.join("\n");
                 wrong.push(format!(
@@ -162,11 +186,17 @@ fn differences(page: &Path) -> (Vec<String>, usize) {
             }
         }
     }
+    for (shown, out) in changes.iter().rev() {
+        lines = shown.corrected(&lines, out).unwrap();
+    }
+    if !changes.is_empty() {
+        fs::write(page, lines.join("\n") + "\n").unwrap();
+    }
     for picture in pictures(&text) {
         let kept = page.with_file_name(picture);
         match fs::read(folder.join(picture)) {
             Err(_) => wrong.push(format!("{name}: no command draws {picture}")),
-            Ok(drawn) if env::var_os("UPDATE_EXPECTED").is_some() => {
+            Ok(drawn) if update => {
                 fs::write(kept, drawn).unwrap();
             }
             Ok(drawn) if fs::read(kept).is_ok_and(|kept| kept == drawn) => {}
