@@ -1,14 +1,19 @@
-//! Exercises with checks: answers pass, tasks and wrong answers fail, each with words that say where to look.
+//! Exercises with checks: answers pass, tasks and wrong answers fail, each with words that say where to look. The list
+//! for teachers and students has each folder once.
 
 use aerostat_lab::Override;
 use aerostat_lab::checks::Verdict;
 use aerostat_sim::check::check;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/exercises")
+}
+
 fn folders() -> Vec<PathBuf> {
-    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/exercises");
-    let all = fs::read_dir(all).unwrap().flatten();
+    let all = fs::read_dir(root()).unwrap().flatten();
     let mut all: Vec<PathBuf> = all
         .map(|entry| entry.path())
         .filter(|path| path.is_dir())
@@ -62,7 +67,6 @@ fn fails(folder: &Path, lab: &str, changes: &str) -> Result<Vec<String>, String>
 #[test]
 fn answers_pass() {
     let folders = folders();
-    assert!(folders.len() >= 6, "{}", folders.len());
     for folder in folders {
         let answer = fs::read_to_string(folder.join("answer.atm.yml")).unwrap();
         assert_eq!(
@@ -115,4 +119,55 @@ fn five_wrong_answers_of_each_exercise_fail_with_the_words_for_them() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Kind of an exercise, as the text for the student begins: that of the task, or of the checks where there is none.
+fn kind(folder: &Path) -> &'static str {
+    let begins = |file: &str, words: &str| {
+        fs::read_to_string(folder.join(file)).is_ok_and(|text| text.starts_with(words))
+    };
+    if begins("task.atm.yml", "# Find the fault: ") {
+        "find"
+    } else if begins("task.atm.yml", "# Predict ") {
+        "predict"
+    } else if begins("checks.yml", "# Build it: ") && !folder.join("task.atm.yml").exists() {
+        "build"
+    } else {
+        panic!("{}: no kind", folder.display())
+    }
+}
+
+#[test]
+fn the_list_has_each_exercise_once_and_one_of_each_kind_in_a_chapter() {
+    let list = fs::read_to_string(root().join("README.md")).unwrap();
+    let mut listed = Vec::new();
+    let mut chapters: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let rows = list.lines().filter(|line| line.contains(" | ["));
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, chapter, link, kind, about, _] = cells[..] else {
+            panic!("{row}");
+        };
+        let name = link.trim_start_matches('[').split(']').next().unwrap();
+        assert_eq!(link, format!("[{name}]({name})"));
+        assert!(about.ends_with(['.', '?']), "{row}");
+        listed.push((name.to_owned(), kind.to_owned()));
+        let number = chapter.split(' ').next().unwrap().parse().unwrap();
+        chapters.entry(number).or_default().push(kind.to_owned());
+    }
+    let mut there: Vec<(String, String)> = folders()
+        .iter()
+        .map(|folder| {
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            (name.to_owned(), kind(folder).to_owned())
+        })
+        .collect();
+    there.sort();
+    listed.sort();
+    assert_eq!(listed, there);
+    assert!(chapters.keys().copied().eq(1..=12), "{chapters:?}");
+    for (chapter, mut kinds) in chapters {
+        kinds.sort();
+        assert_eq!(kinds, ["build", "find", "predict"], "chapter {chapter}");
+    }
 }
