@@ -48,7 +48,13 @@ impl Daemon {
             return self.send_error(conn, offending, Fault { code, offset }, bus);
         }
         let common = match &packet.body {
-            Body::Error(error) => return self.on_error(error, bus),
+            Body::Error(error) if packet.op == nhrp::op::ERROR_INDICATION => {
+                return self.on_error(error, bus);
+            }
+            Body::Error(_) => {
+                bus.counters.unsolicited += 1;
+                return;
+            }
             Body::Common(common) => common,
         };
         match packet.op {
