@@ -70,6 +70,8 @@ impl Lane {
         // A LES passes a request on; only the client's own is one that waits.
         let own = match frame.op {
             OpCode::CONFIGURE | OpCode::JOIN => true,
+            // A request about nobody tells where its sender is (LANE v2), and has no answer. Source: LUNI 2.0 §7.1.31.
+            OpCode::ARP if frame.target.tag == 0 => false,
             _ => {
                 let known = self.lecids.get(&(at.link, frame.lecid));
                 known.is_some_and(|way| *way == at.way)

@@ -8,11 +8,11 @@ mod auth;
 use crate::book::{At, Book, Open};
 use crate::requests::{Requests, Seconds};
 use crate::rules::Rule;
-use aerostat_wire::ErrorKind;
 use aerostat_wire::mpoa::{self, DllHeader, Tag};
 use aerostat_wire::nhrp::{
     Body, Common, ErrorIndication, NbmaAddress, Packet, ProtocolAddress, code, error, ext, flag, op,
 };
+use aerostat_wire::{ErrorKind, Vc};
 use auth::Auths;
 
 /// Time that an answer may take. Servers answer at once; MPOA repeats after 5 s (MPC-p4).
@@ -23,6 +23,9 @@ const AFN_NSAP: u16 = 3;
 
 /// Type of the request, source, id.
 type Key = (u8, ProtocolAddress, u32);
+
+/// One way of a link, and on ATM of a VC.
+type Way = (usize, Option<bool>, Option<Vc>);
 
 /// A request, as far as its reply has to have it.
 #[derive(Clone, Debug)]
@@ -40,9 +43,9 @@ pub(crate) struct Nhrp {
     mpoa: Requests<Key>,
     told: Open<Key, Told>,
     /// Hop counts of requests, by the way that they went.
-    hops: Open<(Key, usize, Option<bool>, Option<aerostat_wire::Vc>), u8>,
-    /// Last sequence numbers of Keep-Alives.
-    keep_alives: Open<ProtocolAddress, u32>,
+    hops: Open<(Key, Way), u8>,
+    /// Last sequence numbers of Keep-Alives: a server counts for each client.
+    keep_alives: Open<Way, u32>,
     auths: Auths,
 }
 
@@ -81,6 +84,7 @@ fn rule_of(failure: &aerostat_wire::DecodeError) -> Rule {
         ("ar$pktsz", _) => Rule::NhrpLength,
         ("ar$chksum", ErrorKind::Checksum) => Rule::NhrpChecksum,
         ("ar$op.version", _) => Rule::NhrpVersion,
+        ("ar$op.type", _) => Rule::NhrpType,
         ("ar$extoff", _) => Rule::NhrpExtensions,
         (field, _) if field.contains("xtension") => Rule::NhrpExtensions,
         _ => Rule::NhrpFormat,
@@ -112,10 +116,6 @@ impl Nhrp {
 
     fn common(&mut self, at: &At, packet: &Packet, common: &Common, book: &mut Book) {
         let name = mpoa::op_name(packet.op);
-        if name == "unknown packet" {
-            let text = format!("type {}", packet.op);
-            return book.name(Rule::NhrpType, at, text);
-        }
         self.auths.sent(at, packet, name, book);
         lengths(at, packet, common, book);
         let hops = is_request(packet.op) || request_of(packet.op).is_some();
@@ -137,7 +137,7 @@ impl Nhrp {
     fn request(&mut self, at: &At, packet: &Packet, common: &Common, book: &mut Book) {
         let key = (packet.op, common.source.clone(), common.request_id);
         let name = mpoa::op_name(packet.op);
-        let way = (key.clone(), at.link, at.way, at.vc);
+        let way = (key.clone(), (at.link, at.way, at.vc));
         let before = self.hops.get(&way).copied();
         if let Some(before) = before.filter(|before| *before > packet.hop_count) {
             let text = format!(
@@ -274,7 +274,7 @@ impl Nhrp {
     }
 
     fn keep_alive(&mut self, at: &At, common: &Common, book: &mut Book) {
-        let key = common.source.clone();
+        let key = (at.link, at.way, at.vc);
         let before = self.keep_alives.get(&key).copied();
         if let Some(before) = before.filter(|before| *before > common.request_id) {
             let text = format!("number {} after {before}", common.request_id);

@@ -52,6 +52,12 @@ impl Pair {
     fn side(&mut self, way: bool) -> &mut Side {
         &mut self.sides[usize::from(way)]
     }
+    /// The connection is there: of two BGNs that cross, each is the answer to the other. Source: Q.2110 §7.3.
+    fn begun(&mut self) {
+        for side in &mut self.sides {
+            side.begin = None;
+        }
+    }
     /// Both ends count from 0 again; credits come with BGN and BGAK, RS and RSAK, or ER and ERAK.
     fn restart(&mut self) {
         for side in &mut self.sides {
@@ -82,7 +88,7 @@ impl Sscop {
                 pair.side(way).credit = None;
             }
             SscopPdu::BeginAck { mr, .. } => {
-                pair.side(!way).begin = None;
+                pair.begun();
                 pair.side(!way).credit = Some(*mr);
             }
             SscopPdu::BeginReject { .. } => {
@@ -111,6 +117,7 @@ impl Sscop {
             }
             SscopPdu::Data { s, .. } => pair.data(at, way, *s, book),
             SscopPdu::Poll { ps, .. } => {
+                pair.begun();
                 pair.side(way).poll = Some(*ps);
                 let what = format!("POLL {}", ps.get());
                 self.polls.ask((at.link, way, ps.get()), at, what, book);
