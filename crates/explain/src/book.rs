@@ -2,8 +2,8 @@
 
 use crate::limits::{Limit, Limits, Met};
 use crate::rules::Rule;
-use aerostat_wire::Vc;
-use std::collections::BTreeMap;
+use aerostat_wire::{AtmAddress, Vc};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Place of a message: the packet, and the way that it goes.
@@ -74,6 +74,49 @@ pub struct Finding {
     pub text: String,
 }
 
+/// Names of stations by their ATM addresses without the selector.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    of: BTreeMap<String, Rc<str>>,
+    /// Names that have called with two addresses: switches pass on calls of others.
+    relays: BTreeSet<Rc<str>>,
+}
+
+/// Characters of the selector behind an address, with the dot.
+const SELECTOR: usize = 3;
+/// Limit of names; further addresses stay addresses.
+const NAMES: usize = 1000;
+
+impl Names {
+    /// Takes the caller of a SETUP that a user has sent.
+    pub(crate) fn learn(&mut self, address: AtmAddress, at: &At) {
+        let named = !matches!(&*at.from, "-" | "DTE" | "DCE" | "far end");
+        let text = address.to_string();
+        let station = text
+            .len()
+            .checked_sub(SELECTOR)
+            .and_then(|end| text.get(..end));
+        let Some(station) = station.filter(|_| named && !self.relays.contains(&at.from)) else {
+            return;
+        };
+        let mut others = self.of.iter().filter(|(_, name)| **name == at.from);
+        if others.any(|(other, _)| other != station) {
+            self.of.retain(|_, name| *name != at.from);
+            self.relays.insert(at.from.clone());
+        } else if self.of.len() + self.relays.len() < NAMES && !self.of.contains_key(station) {
+            self.of.insert(station.to_owned(), at.from.clone());
+        }
+    }
+    /// The text with names for the known addresses: `urku.00` with the selector behind the name.
+    fn in_text(&self, text: &mut String) {
+        for (address, name) in &self.of {
+            if text.contains(address.as_str()) {
+                *text = text.replace(address.as_str(), name);
+            }
+        }
+    }
+}
+
 /// A report in the making.
 #[derive(Debug)]
 pub(crate) struct Book {
@@ -84,6 +127,7 @@ pub(crate) struct Book {
     pub(crate) findings: Vec<Finding>,
     pub(crate) broken: BTreeMap<Rule, u64>,
     pub(crate) notes: BTreeMap<String, u64>,
+    pub(crate) names: Names,
 }
 
 /// Notes of different texts.
@@ -99,6 +143,7 @@ impl Book {
             findings: Vec::new(),
             broken: BTreeMap::new(),
             notes: BTreeMap::new(),
+            names: Names::default(),
         }
     }
     /// Notes that a rule is broken at a place.
@@ -125,6 +170,18 @@ impl Book {
             time_ns: at.time_ns,
             text: text.into(),
         });
+    }
+    /// Puts names into all texts, in the order of packets.
+    pub(crate) fn close(&mut self) {
+        let messages = self.messages.iter_mut().map(|one| &mut one.text);
+        let story = self.story.iter_mut().map(|one| &mut one.text);
+        let findings = self.findings.iter_mut().map(|one| &mut one.text);
+        for text in messages.chain(story).chain(findings) {
+            self.names.in_text(text);
+        }
+        // What is found at the end stands at its request.
+        self.findings.sort_by_key(|finding| finding.packet);
+        self.story.sort_by_key(|sentence| sentence.packet);
     }
     /// Notes something that breaks no rule, once, with a count.
     pub(crate) fn note(&mut self, text: impl Into<String>) {

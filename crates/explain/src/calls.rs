@@ -146,6 +146,13 @@ impl Calls {
     fn setup(&mut self, at: &At, key: Key, decoded: &Decoded, book: &mut Book) {
         let called = called_of(decoded);
         let (_, _, value) = key;
+        // The network chooses the channel, so a SETUP without one comes from a user.
+        if decoded.message.find(id::CONNECTION_ID).is_none()
+            && let Some(Ie::CallingNumber(number)) = decoded.ie(id::CALLING_NUMBER)
+            && let Some(caller) = number.address()
+        {
+            book.names.learn(caller, at);
+        }
         if let Some(call) = self.calls.get(&key) {
             // An unanswered SETUP is repeated once.
             if call.state == State::Setup && call.called == called {

@@ -158,9 +158,7 @@ pub fn explain(
     explainer.end();
     let mut book = explainer.book;
     book.met.add(&met);
-    // What is found at the end stands at its request.
-    book.findings.sort_by_key(|finding| finding.packet);
-    book.story.sort_by_key(|sentence| sentence.packet);
+    book.close();
     Ok(Report {
         interfaces,
         link_types: explainer.link_types,

@@ -73,13 +73,18 @@ named! {
 }
 
 impl Limit {
-    /// True if the report is not complete because of it. Fragments, encrypted packets and blocks without packets are
-    /// usual.
+    /// True if a rule may be broken that is not named because of it. Messages that are not shown were read;
+    /// fragments, encrypted packets and blocks without packets are usual.
     #[must_use]
     pub const fn is_loss(self) -> bool {
         !matches!(
             self,
-            Self::Fragments | Self::Encrypted | Self::OtherBlocks | Self::Pseudowires
+            Self::Messages
+                | Self::Story
+                | Self::Fragments
+                | Self::Encrypted
+                | Self::OtherBlocks
+                | Self::Pseudowires
         )
     }
 }

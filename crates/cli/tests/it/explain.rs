@@ -27,32 +27,47 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Labs with signalling, LANE, Classical IP, ILMI, NHRP and MPOA, without a fault in the time that is recorded.
-const CLEAN: [(&str, &str); 8] = [
-    ("two-hosts", "3s"),
-    ("two-subnets", "4050ms"),
-    ("one-elan", "2100ms"),
-    ("clip", "300ms"),
-    ("nhrp", "6s"),
-    ("managers", "2s"),
-    ("vlans", "1s"),
-    ("wan-detour", "1s"),
+/// Labs with signalling, LANE, Classical IP, ILMI, NHRP and MPOA, without a fault in the time that is recorded, and a
+/// change of each.
+const CLEAN: [(&str, &str, &str); 8] = [
+    ("two-hosts", "6s", "hosts.urku.ilmi=true"),
+    ("two-subnets", "4050ms", "seed=1"),
+    ("one-elan", "2100ms", "seed=1"),
+    ("clip", "300ms", "seed=1"),
+    ("nhrp", "6s", "seed=1"),
+    ("managers", "2s", "seed=1"),
+    ("vlans", "1s", "seed=1"),
+    ("wan-detour", "1s", "seed=1"),
 ];
 
 #[test]
 fn captures_of_our_own_runs_name_nothing() {
     let mut files = 0;
     let mut protocols = std::collections::BTreeSet::new();
-    for (lab, until) in CLEAN {
+    for (lab, until, change) in CLEAN {
         let folder = folder(lab);
         let to = folder.display().to_string();
-        let ran = run(&["run", &format!("labs/{lab}.atm.yml"), "-q", "--until", until, "--pcap", &to]);
+        let ran = run(&[
+            "run",
+            &format!("labs/{lab}.atm.yml"),
+            "-q",
+            "--set",
+            change,
+            "--until",
+            until,
+            "--pcap",
+            &to,
+        ]);
         assert!(matches!(ran.code, 0 | 3), "{lab}: {}", ran.err);
         for file in std::fs::read_dir(&folder).expect("captures") {
             let file = file.expect("a file").path();
             let (code, document) = json(&file, &[]);
             let findings = &document["findings"];
-            assert_eq!((code, findings.as_array().map(Vec::len)), (0, Some(0)), "{file:?}: {findings:#}");
+            assert_eq!(
+                (code, findings.as_array().map(Vec::len)),
+                (0, Some(0)),
+                "{file:?}: {findings:#}"
+            );
             files += 1;
             let messages = document["messages"].as_array().expect("a ladder");
             let of = messages.iter().filter_map(|one| one["protocol"].as_str());
@@ -61,7 +76,10 @@ fn captures_of_our_own_runs_name_nothing() {
     }
     assert!(files >= 30, "{files} captures");
     let wanted = ["arp", "ilmi", "lane", "mpoa", "nhrp", "q2931", "sscop"];
-    assert_eq!(protocols.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
+    assert_eq!(
+        protocols.iter().map(String::as_str).collect::<Vec<_>>(),
+        wanted
+    );
 }
 
 /// Fields of the ladder that Wireshark decodes, too.
@@ -69,7 +87,15 @@ fn captures_of_our_own_runs_name_nothing() {
 fn tshark_reads_the_same_messages() {
     let folder = folder("tshark");
     let to = folder.display().to_string();
-    let ran = run(&["run", "labs/two-hosts.atm.yml", "-q", "--until", "3s", "--pcap", &to]);
+    let ran = run(&[
+        "run",
+        "labs/two-hosts.atm.yml",
+        "-q",
+        "--until",
+        "3s",
+        "--pcap",
+        &to,
+    ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let file = folder.join("s1.pcapng");
     let (_, document) = json(&file, &["--messages", "100000"]);
@@ -83,7 +109,16 @@ fn tshark_reads_the_same_messages() {
         .collect()
     };
     let fields = |filter: &str, field: &str| -> Option<Vec<(u64, String)>> {
-        let wanted = ["-Y", filter, "-T", "fields", "-e", "frame.number", "-e", field];
+        let wanted = [
+            "-Y",
+            filter,
+            "-T",
+            "fields",
+            "-e",
+            "frame.number",
+            "-e",
+            field,
+        ];
         let lines = tshark(&file, &wanted)?.into_iter();
         let split = lines.map(|line| {
             let (number, value) = line.split_once('\t').expect("two columns");
@@ -104,21 +139,36 @@ fn tshark_reads_the_same_messages() {
         let value = u32::from_str_radix(digits.trim_start_matches("0x"), 16).expect("a number");
         (*packet, (value & 0x7f_ffff).to_string())
     };
-    let own: Vec<_> = of("q2931").iter().map(|(at, text)| (*at, last(text, " cr "))).collect();
+    let own: Vec<_> = of("q2931")
+        .iter()
+        .map(|(at, text)| (*at, last(text, " cr ")))
+        .collect();
     assert!(own.len() > 20);
     assert_eq!(calls.iter().map(number).collect::<Vec<_>>(), own);
     let polls = fields("sscop.type == 0x0a", "sscop.ps").expect("tshark is here");
-    let own: Vec<_> = of("sscop").into_iter().filter(|(_, text)| text.starts_with("POLL")).collect();
-    let own: Vec<_> = own.iter().map(|(at, text)| (*at, last(text, " ps "))).collect();
+    let own: Vec<_> = of("sscop")
+        .into_iter()
+        .filter(|(_, text)| text.starts_with("POLL"))
+        .collect();
+    let own: Vec<_> = own
+        .iter()
+        .map(|(at, text)| (*at, last(text, " ps ")))
+        .collect();
     assert_eq!(polls, own);
     let lane = fields("lane", "_ws.col.Info").expect("tshark is here");
     let own = of("lane");
-    assert_eq!(lane.iter().filter(|(at, _)| own.iter().any(|(own, _)| own == at)).count(), own.len());
+    assert_eq!(
+        lane.iter()
+            .filter(|(at, _)| own.iter().any(|(own, _)| own == at))
+            .count(),
+        own.len()
+    );
 }
 
 /// A pcap under link type 100 with the cells of these SDUs, as Dynamips writes it for GNS3.
 fn gns3(sdus: &[(Vc, Vec<u8>)]) -> Vec<u8> {
-    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    let words =
+        |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
     let mut file = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 100]);
     for (second, (vc, sdu)) in (1_u32..).zip(sdus) {
         for (payload, pti) in Segmenter::new(sdu, 0) {
@@ -142,7 +192,9 @@ fn cells_of_gns3_are_explained_and_repaired() {
     bridged.extend([other.0, one.0].concat());
     bridged.extend([0x88, 0xb5]);
     bridged.extend([7; 90]);
-    let mut arp = vec![0xaa, 0xaa, 3, 0, 0, 0, 8, 6, 0, 0x13, 8, 0, 0, 0, 0, 8, 4, 0, 0, 4];
+    let mut arp = vec![
+        0xaa, 0xaa, 3, 0, 0, 0, 8, 6, 0, 0x13, 8, 0, 0, 0, 0, 8, 4, 0, 0, 4,
+    ];
     arp.extend([10, 20, 0, 9, 0, 0, 0, 0]);
     let vc = Vc::new(1, 100);
     std::fs::write(&file, gns3(&[(vc, arp), (vc, bridged)])).expect("a file");
@@ -150,20 +202,52 @@ fn cells_of_gns3_are_explained_and_repaired() {
     let (code, document) = json(&file, &repair);
     assert_eq!(code, 0, "{document:#}");
     assert_eq!(document["raw_cells"], 4, "{document:#}");
-    assert_eq!((&document["raw_cells_sdus"], &document["raw_cells_link_type"]), (&2.into(), &100.into()));
-    assert_eq!(document["messages"][0]["text"], "InATMARP request 10.20.0.9 → 0.0.0.0");
+    assert_eq!(
+        (
+            &document["raw_cells_sdus"],
+            &document["raw_cells_link_type"]
+        ),
+        (&2.into(), &100.into())
+    );
+    assert_eq!(
+        document["messages"][0]["text"],
+        "InATMARP request 10.20.0.9 → 0.0.0.0"
+    );
     let page = run(&["explain", &file.display().to_string()]);
-    assert!(page.out.contains("4 raw cells under link type 100, as GNS3 writes them"), "{}", page.out);
+    assert!(
+        page.out
+            .contains("4 raw cells under link type 100, as GNS3 writes them"),
+        "{}",
+        page.out
+    );
     // The second reading finds what the first one wrote.
     let (code, again) = json(&out, &[]);
-    assert_eq!((code, &again["messages"][0]["text"]), (0, &document["messages"][0]["text"]));
-    let fields = ["-T", "fields", "-e", "frame.protocols", "-e", "atm.vpi", "-e", "atm.vci"];
+    assert_eq!(
+        (code, &again["messages"][0]["text"]),
+        (0, &document["messages"][0]["text"])
+    );
+    let fields = [
+        "-T",
+        "fields",
+        "-e",
+        "frame.protocols",
+        "-e",
+        "atm.vpi",
+        "-e",
+        "atm.vci",
+    ];
     let Some(read) = tshark(&out, &fields) else {
         return;
     };
     assert_eq!(read.len(), 2, "{read:?}");
-    assert!(read.iter().all(|line| line.ends_with("\t1\t100")), "{read:?}");
-    assert!(read[0].starts_with("atm:llc:arp") && read[1].starts_with("atm:llc:eth"), "{read:?}");
+    assert!(
+        read.iter().all(|line| line.ends_with("\t1\t100")),
+        "{read:?}"
+    );
+    assert!(
+        read[0].starts_with("atm:llc:arp") && read[1].starts_with("atm:llc:eth"),
+        "{read:?}"
+    );
     assert_eq!(tshark(&out, &["-Y", &malformed_filter()]), Some(vec![]));
 }
 
@@ -179,16 +263,31 @@ fn exit_codes_and_places_of_mistakes() {
     let shown = file.display().to_string();
     let ran = run(&["explain", &shown]);
     assert_eq!(ran.code, 1, "{}", ran.out);
-    assert!(ran.out.contains("cell-hec (I.432.1 §4.3.2; 1 time)"), "{}", ran.out);
+    assert!(
+        ran.out.contains("cell-hec (I.432.1 §4.3.2; 1 time)"),
+        "{}",
+        ran.out
+    );
     let ran = run(&["explain", &shown, "-o", "csv"]);
-    assert!(ran.out.lines().count() == 2 && ran.out.contains("cell-hec"), "{}", ran.out);
+    assert!(
+        ran.out.lines().count() == 2 && ran.out.contains("cell-hec"),
+        "{}",
+        ran.out
+    );
     std::fs::write(&file, &octets[..octets.len() - 60]).expect("a file");
     let ran = run(&["explain", &shown]);
     assert_eq!(ran.code, 3, "{}", ran.out);
-    assert!(ran.out.contains("the file ends inside a packet"), "{}", ran.out);
+    assert!(
+        ran.out.contains("the file ends inside a packet"),
+        "{}",
+        ran.out
+    );
     std::fs::write(&file, b"no capture at all, but thirty octets").expect("a file");
     for (args, words) in [
-        (&["explain", &shown][..], "no pcap and no pcapng at offset 0"),
+        (
+            &["explain", &shown][..],
+            "no pcap and no pcapng at offset 0",
+        ),
         (&["explain", "/nowhere/at.pcap"], "/nowhere/at.pcap"),
         (&["explain"], "FILE"),
         (&["explain", "--rules", &shown], "cannot be used with"),
@@ -206,6 +305,11 @@ fn the_list_of_rules_has_their_clauses() {
     assert_eq!(document["schema"], "aerostat.explain.rules.v1");
     let rows = document["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), aerostat_explain::Rule::ALL.len());
-    assert!(rows.len() >= 40 && rows.iter().all(|row| row["clause"].as_str().is_some_and(|c| c.contains('§'))));
+    assert!(
+        rows.len() >= 40
+            && rows
+                .iter()
+                .all(|row| row["clause"].as_str().is_some_and(|c| c.contains('§')))
+    );
     assert!(run(&["explain", "--rules"]).out.contains("nhrp-clear"));
 }

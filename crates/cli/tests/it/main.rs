@@ -5,6 +5,7 @@ mod books;
 mod check;
 mod contracts;
 mod drawings;
+mod explain;
 mod follow;
 mod limits;
 mod locale;
@@ -83,6 +84,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "man",
         "graph",
         "overhead",
+        "explain",
     ] {
         assert!(help.out.contains(&format!("\n  {sub} ")), "{sub}");
         let help = run(&[sub, "--help"]);
