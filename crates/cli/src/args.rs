@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Follow one packet of a lab: where it was at each nanosecond
     Follow(FollowArgs),
-    /// What is wrong in a capture of ATM, NHRP or DMVPN, with clauses
+    /// Mistakes in a capture of ATM, NHRP or DMVPN, with clauses
     Explain(ExplainArgs),
     /// List the labs that are part of the program, or copy one
     Labs(LabsArgs),

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 /// Time that an answer may take. The standard leaves it to its users; hosts repeat a request after some seconds.
 const ANSWER: Seconds = 5;
 
-/// Who asks, and about whom.
+/// The station that asks, and the one that it asks about.
 type Question = (Option<Ipv4Addr>, Option<Ipv4Addr>);
 
 /// ATMARP of all links.

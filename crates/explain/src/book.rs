@@ -70,7 +70,7 @@ pub struct Finding {
     pub from: String,
     /// Its receiver.
     pub to: String,
-    /// What is wrong, with the values.
+    /// The mistake, with the values.
     pub text: String,
 }
 

@@ -204,23 +204,8 @@ impl Calls {
         let kind = decoded.message.kind;
         self.channel(at, key, decoded, book);
         let (_, _, value) = key;
-        match kind {
-            MessageType::ADD_PARTY => {
-                let what = format!("ADD PARTY of call {value} for {}", called_of(decoded));
-                self.parties.ask((key, party(decoded)), at, what, book);
-                return;
-            }
-            MessageType::ADD_PARTY_ACK => {
-                self.parties.answer(&(key, party(decoded)));
-                return;
-            }
-            MessageType::ADD_PARTY_REJECT => {
-                self.parties.answer(&(key, party(decoded)));
-                let text = format!("a party of call {value}: {}", words(cause(decoded)));
-                book.tell(at, format!("{} refuses {text}", at.from));
-                return book.name(Rule::CallParty, at, text);
-            }
-            _ => {}
+        if self.party(at, key, decoded, book) {
+            return;
         }
         let Some(call) = self.calls.get_mut(&key) else {
             return;
@@ -255,6 +240,28 @@ impl Calls {
             }
             _ => {}
         }
+    }
+
+    /// Takes a message about a party; false for others.
+    fn party(&mut self, at: &At, key: Key, decoded: &Decoded, book: &mut Book) -> bool {
+        let (_, _, value) = key;
+        match decoded.message.kind {
+            MessageType::ADD_PARTY => {
+                let what = format!("ADD PARTY of call {value} for {}", called_of(decoded));
+                self.parties.ask((key, party(decoded)), at, what, book);
+            }
+            MessageType::ADD_PARTY_ACK => {
+                self.parties.answer(&(key, party(decoded)));
+            }
+            MessageType::ADD_PARTY_REJECT => {
+                self.parties.answer(&(key, party(decoded)));
+                let text = format!("a party of call {value}: {}", words(cause(decoded)));
+                book.tell(at, format!("{} refuses {text}", at.from));
+                book.name(Rule::CallParty, at, text);
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn complete(&mut self, at: &At, key: Key, decoded: &Decoded, book: &mut Book) {

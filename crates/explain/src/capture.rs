@@ -20,7 +20,7 @@ const CAPACITY: usize = 1 << 16;
 pub struct Unreadable {
     /// Octets in front of the place, from the start of the file.
     pub offset: u64,
-    /// What is wrong there.
+    /// The mistake there.
     pub what: String,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Packet<'a> {
     pub(crate) cut: bool,
 }
 
-/// What was read, apart from packets.
+/// Octets of a file, apart from its packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Octets {
     /// Octets that were understood.

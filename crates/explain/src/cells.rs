@@ -1,8 +1,8 @@
 //! Cells become PDUs again.
 //!
-//! A capture of GNS3 has both directions of a line in one list without a mark, and a PDU of one direction may have cells
-//! of the other in between. So a PDU that is wrong as a whole is tried again with as many cells as its length asks for,
-//! from its end. The cells in front stay for the next PDU.
+//! A capture of GNS3 has both directions of a line in one list without a mark, and a PDU of one direction may have
+//! cells of the other in between. So a PDU that is wrong as a whole is tried again with as many cells as its length
+//! asks for, from its end. The cells in front stay for the next PDU.
 
 use crate::book::{At, Book};
 use crate::limits::Limit;

@@ -3,6 +3,7 @@
 use crate::book::{At, Book, Open};
 use crate::requests::{Requests, SECOND};
 use crate::rules::Rule;
+use aerostat_wire::counted;
 use aerostat_wire::ilmi::{ErrorStatus, Kind, MAX_MESSAGE, Message, Pdu, Request, mib};
 
 /// Requests without an answer after which the other end counts as gone (K). Source: af-ilmi-0065 §8.3.1.
@@ -33,7 +34,7 @@ struct Silence {
 impl Ilmi {
     pub(crate) fn message(&mut self, at: &At, sdu: &[u8], book: &mut Book) {
         if sdu.len() > MAX_MESSAGE {
-            let text = format!("a message of {} octets", sdu.len());
+            let text = format!("a message of {}", counted(sdu.len(), "octet", "octets"));
             book.name(Rule::IlmiLength, at, text);
         }
         match Message::decode(sdu) {

@@ -6,8 +6,8 @@
 use crate::book::{At, Book, Open};
 use crate::requests::{Asked, Requests, Seconds};
 use crate::rules::Rule;
-use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::{Control, ControlFrame, MIN_DATA_SDU, OpCode, Status};
+use aerostat_wire::{AtmAddress, counted};
 
 /// Time that LECS and LES may take. Source: LUNI 2.0 §5.1 (C7: 10 to 300 s).
 const CONTROL: Seconds = 10;
@@ -70,7 +70,7 @@ impl Lane {
         // A LES passes a request on; only the client's own is one that waits.
         let own = match frame.op {
             OpCode::CONFIGURE | OpCode::JOIN => true,
-            // A request about nobody tells where its sender is (LANE v2), and has no answer. Source: LUNI 2.0 §7.1.31.
+            // A request without a target tells where its sender is, and has no answer. Source: LUNI 2.0 §7.1.31.
             OpCode::ARP if frame.target.tag == 0 => false,
             _ => {
                 let known = self.lecids.get(&(at.link, frame.lecid));
@@ -190,7 +190,8 @@ impl Lane {
         };
         let lecid = u16::from_be_bytes([high, low]);
         if self.lecids.has(&(at.link, lecid)) && sdu.len() < MIN_DATA_SDU && lecid != 0 {
-            let text = format!("a data frame of {} octets of LECID {lecid}", sdu.len());
+            let length = counted(sdu.len(), "octet", "octets");
+            let text = format!("a data frame of {length} of LECID {lecid}");
             book.name(Rule::LaneShort, at, text);
         }
     }

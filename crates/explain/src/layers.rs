@@ -34,6 +34,19 @@ struct Ends {
     key: Option<u32>,
 }
 
+impl Ends {
+    fn new(from: &str, to: &str) -> Self {
+        Self {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            key: None,
+        }
+    }
+    fn unknown() -> Self {
+        Self::new("-", "-")
+    }
+}
+
 const IPV6: u16 = 0x86dd;
 const IPV4: u16 = 0x0800;
 /// Tags of provider bridges. Source: IEEE 802.1Q Table 9-1.
@@ -127,32 +140,30 @@ impl Explainer<'_> {
         packet: &Packet<'_>,
         sent: Option<bool>,
     ) -> Option<At> {
-        let (own, peer) = names_of(interface);
-        let (from, to) = match sent {
-            Some(true) => (own, peer),
-            Some(false) => (peer, own),
-            None => ("-".to_owned(), "-".to_owned()),
+        let Ends { from, to, key } = names_of(interface);
+        let ends = match sent {
+            Some(true) => Ends { from, to, key },
+            Some(false) => Ends {
+                from: to,
+                to: from,
+                key,
+            },
+            None => Ends::unknown(),
         };
-        self.at(packet, Link::Interface(packet.interface), sent, (from, to))
+        self.at(packet, Link::Interface(packet.interface), sent, ends)
     }
 
     fn of_ends(&mut self, packet: &Packet<'_>, ends: Ends) -> Option<At> {
-        let Ends { from, to, key } = ends;
-        let way = from < to;
-        let (low, high) = match way {
-            true => (from.clone(), to.clone()),
-            false => (to.clone(), from.clone()),
+        let way = ends.from < ends.to;
+        let (from, to) = (ends.from.clone(), ends.to.clone());
+        let link = match way {
+            true => Link::Pair(from, to, ends.key),
+            false => Link::Pair(to, from, ends.key),
         };
-        self.at(packet, Link::Pair(low, high, key), Some(way), (from, to))
+        self.at(packet, link, Some(way), ends)
     }
 
-    fn at(
-        &mut self,
-        packet: &Packet<'_>,
-        link: Link,
-        way: Option<bool>,
-        (from, to): (String, String),
-    ) -> Option<At> {
+    fn at(&mut self, packet: &Packet<'_>, link: Link, way: Option<bool>, ends: Ends) -> Option<At> {
         let next = self.links.len();
         if next >= self.book.limits.links && !self.links.contains_key(&link) {
             self.book.met.note(Limit::Links);
@@ -164,8 +175,8 @@ impl Explainer<'_> {
             time_ns: packet.time_ns - self.first_ns.unwrap_or_default(),
             link,
             way,
-            from: Rc::from(from),
-            to: Rc::from(to),
+            from: Rc::from(ends.from),
+            to: Rc::from(ends.to),
             vc: None,
         })
     }
@@ -192,22 +203,7 @@ impl Explainer<'_> {
             }
             number::ERF => self.erf(interface, packet),
             number::ETHERNET => self.ethernet(interface, packet, octets),
-            number::LINUX_SLL | number::LINUX_SLL2 => {
-                let decode = match interface.link_type {
-                    number::LINUX_SLL => Cooked::decode,
-                    _ => Cooked::decode_2,
-                };
-                match decode(octets) {
-                    Ok(cooked) => {
-                        let packet = Packet {
-                            sent: packet.sent.or(Some(cooked.sent)),
-                            ..packet.clone()
-                        };
-                        self.protocol(interface, &packet, cooked.protocol, cooked.payload, None);
-                    }
-                    Err(_) => self.book.met.note(Limit::Headers),
-                }
-            }
+            number::LINUX_SLL | number::LINUX_SLL2 => self.cooked(interface, packet),
             number::RAW | number::IPV4 | number::IPV6 | number::ATM_CLIP | 12 | 14 => {
                 let protocol = match octets.first().map(|first| first >> 4) {
                     Some(6) => IPV6,
@@ -217,6 +213,21 @@ impl Explainer<'_> {
             }
             _ => self.book.met.note(Limit::LinkTypes),
         }
+    }
+
+    fn cooked(&mut self, interface: &Interface, packet: &Packet<'_>) {
+        let cooked = match interface.link_type {
+            number::LINUX_SLL => Cooked::decode(packet.octets),
+            _ => Cooked::decode_2(packet.octets),
+        };
+        let Ok(cooked) = cooked else {
+            return self.book.met.note(Limit::Headers);
+        };
+        let packet = Packet {
+            sent: packet.sent.or(Some(cooked.sent)),
+            ..packet.clone()
+        };
+        self.protocol(interface, &packet, cooked.protocol, cooked.payload, None);
     }
 
     fn captured_sdu(
@@ -339,11 +350,7 @@ impl Explainer<'_> {
                 }
             }
             mpls::ETHERTYPE => {
-                let ends = ends.unwrap_or_else(|| Ends {
-                    from: "-".into(),
-                    to: "-".into(),
-                    key: None,
-                });
+                let ends = ends.unwrap_or_else(Ends::unknown);
                 self.labels(packet, &ends, payload);
             }
             cell_frame::ETHERTYPE => {
@@ -518,7 +525,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// Checks the sequence number of a pseudowire; 0 means that there is none, and the number after the last is 1.
+    /// Checks the sequence number of a pseudowire; 0 stands for a packet without a number, and 1 follows the last one.
     fn numbered(&mut self, at: &At, sequence: u32, bits: u32) {
         if sequence == 0 {
             return;
@@ -535,17 +542,17 @@ impl Explainer<'_> {
 
 /// Names of the two ends of an interface: of captures of Aerostat `NODE:LINK`, where the link is often called after its
 /// two nodes.
-fn names_of(interface: &Interface) -> (String, String) {
+fn names_of(interface: &Interface) -> Ends {
     let Some(name) = &interface.name else {
-        return ("DTE".to_owned(), "DCE".to_owned());
+        return Ends::new("DTE", "DCE");
     };
     let Some((node, link)) = name.split_once(':') else {
-        return (name.clone(), "far end".to_owned());
+        return Ends::new(name, "far end");
     };
     let peer = match (link.strip_prefix(node), link.strip_suffix(node)) {
         (Some(peer), _) if peer.starts_with('-') => peer.get(1..),
         (_, Some(peer)) => peer.strip_suffix('-'),
         _ => None,
     };
-    (node.to_owned(), peer.unwrap_or(link).to_owned())
+    Ends::new(node, peer.unwrap_or(link))
 }

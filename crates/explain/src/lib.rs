@@ -1,8 +1,8 @@
-//! What is wrong in a capture: who asked whom for what, who refused and why, and which rule of which standard is broken.
+//! Mistakes in a capture: who asked whom for what, who refused and why, and which rule of which standard is broken.
 //!
-//! **Purpose.** A file of somebody else becomes a [`Report`]: a ladder of messages, a story, and places where rules are
-//! broken, each with its clause. Files are pcap or pcapng of ATM (SUNATM, RFC 1483, Classical IP, ERF, raw cells under a
-//! wrong link type), of ATM in pseudowires (MPLS, L2TPv3), and of NHRP over GRE.
+//! **Purpose.** A file of another network becomes a [`Report`]: a ladder of messages, a story, and places where rules
+//! are broken, each with its clause. Files are pcap or pcapng of ATM (SUNATM, RFC 1483, Classical IP, ERF, raw cells
+//! under a wrong link type), of ATM in pseudowires (MPLS, L2TPv3), and of NHRP over GRE.
 //!
 //! # Way of a packet
 //!
@@ -92,10 +92,10 @@ pub enum Repair<'a> {
     },
 }
 
-/// Receiver of what is repaired.
+/// Receiver of repaired SDUs and cells.
 pub type Repairs<'a> = Option<&'a mut dyn FnMut(Repair<'_>)>;
 
-/// What was found of raw cells.
+/// Numbers of raw cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Raw cells under a wrong link type.
@@ -104,7 +104,7 @@ pub struct Repaired {
     pub sdus: u64,
 }
 
-/// What a capture says.
+/// The report about a capture.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Interfaces of the file.
@@ -131,7 +131,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How often each rule is broken, also at places that are not listed.
     pub broken: BTreeMap<Rule, u64>,
-    /// What breaks no rule and is worth knowing, with its count.
+    /// Facts that break no rule and are worth knowing, with their counts.
     pub notes: BTreeMap<String, u64>,
     /// Limits that were met.
     pub met: Met,

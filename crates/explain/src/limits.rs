@@ -40,7 +40,7 @@ impl Default for Limits {
 }
 
 named! {
-    /// What was left out, and why.
+    /// Parts that were left out, and why.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Limit {
         /// Messages beyond the limit.

@@ -3,10 +3,10 @@
 use crate::Explainer;
 use crate::book::At;
 use crate::rules::Rule;
-use aerostat_wire::ErrorKind;
 use aerostat_wire::ipv4::Ipv4View;
 use aerostat_wire::line::{Encapsulation, Session};
 use aerostat_wire::llc::LlcSnap;
+use aerostat_wire::{ErrorKind, counted};
 
 /// PIDs of bridged PDUs: with and without FCS of five media, fragments and two kinds of BPDU. Source: RFC 2684 §10.
 const BRIDGED: std::ops::RangeInclusive<u16> = 0x0001..=0x000e;
@@ -60,7 +60,8 @@ impl Explainer<'_> {
 
     fn routed(&mut self, at: &At, packet: &[u8]) {
         if Ipv4View::new(packet).is_none_or(|view| !view.checksum_ok()) {
-            let text = format!("{} octets are no whole IPv4 packet", packet.len());
+            let octets = counted(packet.len(), "octet is", "octets are");
+            let text = format!("{octets} no whole IPv4 packet");
             self.book.name(Rule::RoutedLength, at, text);
         }
     }

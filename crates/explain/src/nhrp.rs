@@ -12,7 +12,7 @@ use aerostat_wire::mpoa::{self, DllHeader, Tag};
 use aerostat_wire::nhrp::{
     Body, Common, ErrorIndication, NbmaAddress, Packet, ProtocolAddress, code, error, ext, flag, op,
 };
-use aerostat_wire::{ErrorKind, Vc};
+use aerostat_wire::{ErrorKind, Vc, counted};
 use auth::Auths;
 
 /// Time that an answer may take. Servers answer at once; MPOA repeats after 5 s (MPC-p4).
@@ -377,9 +377,9 @@ fn lengths(at: &At, packet: &Packet, common: &Common, book: &mut Book) {
         .find(|address| !matches!(address.octets().len(), 0) && address.octets().len() != nbma);
     // Prefixes of ATM addresses are shorter than 20 octets in no field of an entry.
     if let Some(address) = wrong {
-        let octets = address.octets().len();
+        let octets = counted(address.octets().len(), "octet", "octets");
         let text = format!(
-            "an NBMA address of {octets} octets, where family {} has {nbma}",
+            "an NBMA address of {octets}, where family {} has {nbma}",
             packet.afn
         );
         book.name(Rule::NhrpAddress, at, text);

@@ -6,7 +6,8 @@
 //! An interface has raw cells if all of its first packets have 53 octets with a good HEC; or 52 octets, of which some
 //! make a PDU of AAL5. Until that is known, its packets are held.
 //!
-//! Source: Dynamips of July 2026 (`common/net_io_filter.c`, `common/atm.c`); gns3-server (`DLT_ATM_RFC1483` of ATM ports).
+//! Source: Dynamips of July 2026 (`common/net_io_filter.c`, `common/atm.c`); gns3-server (`DLT_ATM_RFC1483` of ATM
+//! ports).
 
 use crate::capture::Packet;
 use aerostat_wire::aal5::Reassembler;
@@ -20,12 +21,12 @@ const ENOUGH: usize = 32;
 /// Packets of 52 octets that are held for a PDU.
 const MOST: usize = 512;
 
-/// What an interface carries.
+/// Content of an interface.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// Not known yet.
     Held(Held),
-    /// What its link type says.
+    /// The content that its link type says.
     Labelled,
     /// Raw cells.
     Cells,

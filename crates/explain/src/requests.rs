@@ -2,6 +2,7 @@
 
 use crate::book::{At, Book, Open};
 use crate::rules::Rule;
+use aerostat_wire::counted;
 
 /// A request.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ impl Asked {
         }
         let times = match self.times {
             1 => String::new(),
-            times => format!(", sent {times} times"),
+            times => format!(", sent {}", counted(times, "time", "times")),
         };
         let text = format!("{}{times}: no answer in {} s", self.what, waited / SECOND);
         book.name(rule, &self.at, text);

@@ -34,7 +34,7 @@ macro_rules! rules {
                     $(Self::$rule => $clause),+
                 }
             }
-            /// What a capture without a fault has.
+            /// The state of a capture without a fault.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self {

@@ -13,7 +13,7 @@ const BEGIN: Seconds = 5;
 /// Timer_NO-RESPONSE. Source: Q.2130 §11.
 const NO_RESPONSE: Seconds = 7;
 
-/// What one end of a link has sent.
+/// PDUs that one end of a link has sent.
 #[derive(Clone, Debug, Default)]
 struct Side {
     /// N(S) of the next new SD.
@@ -78,15 +78,7 @@ impl Sscop {
             return;
         };
         match pdu {
-            SscopPdu::Begin { mr, .. } => {
-                if pair.side(way).begin.is_none() {
-                    pair.side(way).begin = Some(Asked::new(at, "BGN"));
-                }
-                pair.restart();
-                (pair.whole, pair.closed) = (true, false);
-                pair.side(!way).credit = Some(*mr);
-                pair.side(way).credit = None;
-            }
+            SscopPdu::Begin { mr, .. } => pair.begin(at, way, *mr),
             SscopPdu::BeginAck { mr, .. } => {
                 pair.begun();
                 pair.side(!way).credit = Some(*mr);
@@ -122,30 +114,14 @@ impl Sscop {
                 let what = format!("POLL {}", ps.get());
                 self.polls.ask((at.link, way, ps.get()), at, what, book);
             }
-            SscopPdu::Stat { ps, mr, r, list } => {
-                let polled = pair.side(!way).poll;
-                let asked = polled.is_some_and(|last| reaches(last, *ps));
-                if pair.whole && !asked {
-                    let text = format!("STAT {} answers no POLL", ps.get());
-                    book.name(Rule::SscopStat, at, text);
-                }
-                if !list.is_empty() {
-                    let text = format!("STAT {} lists {} as missing", ps.get(), r.get());
-                    book.name(Rule::SscopMissing, at, text);
-                }
-                pair.acknowledged(at, way, *r, book);
-                pair.side(!way).credit = Some(*mr);
+            SscopPdu::Stat { ps, .. } => {
+                pair.stat(at, way, pdu, book);
                 let (link, ps) = (at.link, *ps);
                 self.polls.retain(|(of, side, number)| {
                     *of != link || *side == way || !reaches(ps, Seq24::new(*number))
                 });
             }
-            SscopPdu::Ustat { mr, r, from, to } => {
-                let text = format!("USTAT: {} to {} are missing", from.get(), to.get());
-                book.name(Rule::SscopMissing, at, text);
-                pair.acknowledged(at, way, *r, book);
-                pair.side(!way).credit = Some(*mr);
-            }
+            SscopPdu::Ustat { .. } => pair.ustat(at, way, pdu, book),
             SscopPdu::UnitData { .. } | SscopPdu::ManagementData { .. } => {}
         }
     }
@@ -180,6 +156,43 @@ impl Pair {
         if reaches(s, expected) {
             side.next = Some(s.next());
         }
+    }
+
+    fn stat(&mut self, at: &At, way: bool, pdu: &SscopPdu, book: &mut Book) {
+        let SscopPdu::Stat { ps, mr, r, list } = pdu else {
+            return;
+        };
+        let polled = self.side(!way).poll;
+        if self.whole && !polled.is_some_and(|last| reaches(last, *ps)) {
+            let text = format!("STAT {} without its POLL", ps.get());
+            book.name(Rule::SscopStat, at, text);
+        }
+        if !list.is_empty() {
+            let text = format!("STAT {} lists {} as missing", ps.get(), r.get());
+            book.name(Rule::SscopMissing, at, text);
+        }
+        self.acknowledged(at, way, *r, book);
+        self.side(!way).credit = Some(*mr);
+    }
+
+    fn ustat(&mut self, at: &At, way: bool, pdu: &SscopPdu, book: &mut Book) {
+        let SscopPdu::Ustat { mr, r, from, to } = pdu else {
+            return;
+        };
+        let text = format!("USTAT: {} to {} are missing", from.get(), to.get());
+        book.name(Rule::SscopMissing, at, text);
+        self.acknowledged(at, way, *r, book);
+        self.side(!way).credit = Some(*mr);
+    }
+
+    fn begin(&mut self, at: &At, way: bool, mr: Seq24) {
+        if self.side(way).begin.is_none() {
+            self.side(way).begin = Some(Asked::new(at, "BGN"));
+        }
+        self.restart();
+        (self.whole, self.closed) = (true, false);
+        self.side(!way).credit = Some(mr);
+        self.side(way).credit = None;
     }
 
     /// N(R) of the end at `way`, about what the other end has sent.

@@ -4,13 +4,13 @@
 //!  SUNATM  direction (1) traffic type (7 bits) | VPI (8) | VCI (16) | SDU
 //!  ERF     time (64, little endian) | type | flags | record length (16) | losses (16) | wire length (16) | record
 //!  SLL     type (16) | ARPHRD (16) | address length (16) | address (64) | protocol (16) | payload
-//!  SLL2    protocol (16) | reserved (16) | interface (32) | ARPHRD (16) | type (8) | length (8) | address (64) | payload
+//!  SLL2    protocol (16) | reserved (16) | interface (32) | ARPHRD (16) | type (8) | length (8) | address (64) | then
 //! ```
 //!
 //! [`crate::pcapng`] writes SUNATM and ERF.
 //!
-//! Standards: LINKTYPE_SUNATM, LINKTYPE_ERF, LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2 of the libpcap registry; Endace's
-//! ERF types 2 to 4, 7 and 9. Not implemented: further ERF types; their records decode to [`ErfRecord::Other`].
+//! Standards: LINKTYPE_SUNATM, LINKTYPE_ERF, LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2 of the libpcap registry;
+//! Endace's ERF types 2 to 4, 7 and 9. Not implemented: further ERF types, whose records are [`ErfRecord::Other`].
 
 use crate::cell::{CellHeader, HeaderForm};
 use crate::{DecodeError, Reader, Vc};
@@ -55,7 +55,7 @@ pub struct SunAtm<'a> {
 }
 
 impl<'a> SunAtm<'a> {
-    /// Reads a packet; the traffic type is no fact but a guess of its writer, and is ignored.
+    /// Reads a packet; the traffic type is a guess of its writer, and is ignored.
     ///
     /// # Errors
     /// `Short` if the header is not complete.

@@ -330,12 +330,7 @@ fn resolution(packet: &Packet) -> String {
     let common = match &packet.body {
         Body::Common(common) => common,
         Body::Error(error) => {
-            let (from, to) = (protocol(&error.source), protocol(&error.destination));
-            push(&mut text, format_args!(" {from} → {to}"));
-            if packet.op == nhrp::op::ERROR_INDICATION {
-                let name = nhrp::error::name(error.code);
-                push(&mut text, format_args!(" code {} ({name})", error.code));
-            }
+            indication(&mut text, packet.op, error);
             return text;
         }
     };
@@ -376,17 +371,25 @@ fn resolution(packet: &Packet) -> String {
                 format_args!(" ({})", mpoa::code_name(entry.code)),
             );
         }
-        if let Some(at) = entry.nbma.atm() {
-            push(&mut text, format_args!(" at {at}"));
-        }
-        if let Some(at) = entry.nbma.ip() {
-            push(&mut text, format_args!(" at {at}"));
+        match (entry.nbma.atm(), entry.nbma.ip()) {
+            (Some(at), _) => push(&mut text, format_args!(" at {at}")),
+            (_, Some(at)) => push(&mut text, format_args!(" at {at}")),
+            _ => {}
         }
     }
     if let Ok(Some(Tag::Value(tag))) = Tag::of(packet) {
         push(&mut text, format_args!(" tag {tag:#x}"));
     }
     text
+}
+
+fn indication(text: &mut String, op: u8, error: &nhrp::ErrorIndication) {
+    let (from, to) = (protocol(&error.source), protocol(&error.destination));
+    push(text, format_args!(" {from} → {to}"));
+    if op == nhrp::op::ERROR_INDICATION {
+        let name = nhrp::error::name(error.code);
+        push(text, format_args!(" code {} ({name})", error.code));
+    }
 }
 
 fn protocol(address: &ProtocolAddress) -> String {

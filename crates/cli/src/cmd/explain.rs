@@ -263,7 +263,7 @@ fn rung(message: &aerostat_explain::Message) -> ladder::Message {
 
 /// The report for people.
 fn page(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    // Names and texts are those of the file, which may come from anybody.
+    // Names and texts are those of the file, and may have any characters.
     let mut line = |text: &str| writeln!(out, "{}", printable::lines(text));
     let names = report.messages.iter().flat_map(|one| [&one.from, &one.to]);
     let width = names

@@ -1,4 +1,4 @@
-//! Who authenticates itself to whom, and how.
+//! Stations that authenticate themselves, to whom and how.
 //!
 //! The extension has a reserved half word and an SPI. In the RFC the sender's address and a digest of 16 octets follow.
 //! Cisco's routers, and FRR, have SPI 1 and then the password as it was typed (at most 8 characters). Everybody on the
@@ -52,7 +52,7 @@ fn end(name: &str, at: &At, way: Option<bool>) -> End {
     (name.to_owned(), place)
 }
 
-/// What one end sends to another.
+/// Packets of one end to another.
 #[derive(Clone, Debug)]
 struct Sent {
     at: At,

@@ -92,7 +92,7 @@ pub(crate) fn rules(report: &Report) -> BTreeSet<Rule> {
     report.broken.keys().copied().collect()
 }
 
-/// What a report says, for messages of tests.
+/// The findings of a report, for messages of tests.
 pub(crate) fn said(report: &Report) -> String {
     let places = report.findings.iter().map(|one| {
         format!(

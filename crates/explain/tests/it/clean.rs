@@ -1,4 +1,4 @@
-//! Recordings of Debian's Linux ATM name nothing, but for what the recordings say themselves.
+//! Recordings of Debian's Linux ATM name nothing except what the recordings say themselves.
 
 use crate::captures::{explained, file, recorded, rules, said};
 use aerostat_explain::Rule;

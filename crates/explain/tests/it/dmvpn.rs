@@ -152,7 +152,7 @@ impl Story {
     }
 }
 
-/// A Keep-Alive of nobody, so that the capture goes on.
+/// A purge of another spoke, so that the capture goes on.
 fn later(mut packets: Packets) -> Packets {
     let own = spoke(9).0;
     let last = packet(op::PURGE_REQUEST, 7, 9, HUB_TUNNEL, vec![]);
@@ -269,7 +269,7 @@ fn octets_that_are_no_packet_are_named() {
     let change = |wanted: Rule, change: &dyn Fn(&mut Vec<u8>)| {
         let mut packets = Story::new().packets();
         change(&mut packets[3].3);
-        // The answer is none, so the request stays without one.
+        // There is no answer then, and the request waits.
         broken(wanted.id(), packets, &{
             let mut both = [Rule::NhrpResolution, wanted];
             both.sort();

@@ -114,7 +114,7 @@ fn repaired(file: &[u8]) -> (Report, Vec<(Vc, Vec<u8>)>, usize) {
     (report.expect("a capture"), sdus, others)
 }
 
-/// What Dynamips writes for GNS3: cells with HEC under RFC 1483. Other tools leave out the HEC.
+/// Files of Dynamips for GNS3: cells with HEC under RFC 1483. Other tools leave out the HEC.
 #[test]
 fn raw_cells_under_a_wrong_link_type_become_pdus() {
     let arps = atmarps();
