@@ -138,7 +138,8 @@ mod tests {
         fn what_was_encoded_decodes(protocol: u16, checksum: bool, key: Option<u32>, sequence: Option<u32>,
                                     payload: Vec<u8>) {
             let header = Gre { protocol, checksum, key, sequence };
-            prop_assert_eq!(Gre::decode(&header.wrap(&payload)), Ok((header, &payload[..])));
+            let packet = header.wrap(&payload);
+            prop_assert_eq!(Gre::decode(&packet), Ok((header, &payload[..])));
             let _ = Gre::decode(&payload);
         }
     }

@@ -82,6 +82,37 @@ fn captures_of_our_own_runs_name_nothing() {
     );
 }
 
+/// A lab with the password of Cisco's routers: its stations talk, and everybody reads the password.
+#[test]
+fn a_lab_with_a_password_in_clear_text_works_and_is_named() {
+    let folder = folder("clear");
+    let to = folder.display().to_string();
+    let change = "nhrp.key={ spi: 1, secret: geheim, clear_text: true }";
+    let lab = "labs/nhrp.atm.yml";
+    let args = [
+        "run", lab, "-q", "--until", "6s", "--set", change, "--pcap", &to,
+    ];
+    let ran = run(&args);
+    assert!(matches!(ran.code, 0 | 3), "{}", ran.err);
+    let (code, document) = json(&folder.join("x.pcapng"), &[]);
+    assert_eq!(code, 1);
+    let broken = document["broken"].as_array().expect("rules");
+    let rules: Vec<_> = broken.iter().map(|one| one["rule"].as_str()).collect();
+    assert_eq!(rules, [Some("nhrp-clear")], "{document:#}");
+    let text = document["findings"][0]["text"].as_str().expect("a text");
+    assert!(
+        text.starts_with("the password 'geheim' in clear text"),
+        "{text}"
+    );
+    let story = document["story"].as_array().expect("a story");
+    let registered = |one: &Value| {
+        one["text"]
+            .as_str()
+            .is_some_and(|text| text.contains(" registers "))
+    };
+    assert!(story.iter().any(registered), "{story:#?}");
+}
+
 /// Fields of the ladder that Wireshark decodes, too.
 #[test]
 fn tshark_reads_the_same_messages() {
