@@ -26,6 +26,6 @@ section! {
         secret: At<String>;
         /// Send the secret itself, as Cisco's `ip nhrp authentication` does: spi is 1, and the secret has 1 to 8
         /// characters. This is no security.
-        clear_text: bool = false;
+        clear_text: Option<At<bool>>;
     }
 }

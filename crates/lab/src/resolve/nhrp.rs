@@ -39,7 +39,8 @@ fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
         }
         return None;
     }
-    if file.clear_text.get() {
+    let clear_text = file.clear_text.as_ref().is_some_and(|one| one.value);
+    if clear_text {
         if spi != Some(1) && !told(file.spi.at, d) {
             d.error(
                 file.spi.at,
@@ -55,7 +56,7 @@ fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
     Some(Key {
         spi: spi?,
         secret: file.secret.value.clone().into_bytes(),
-        clear_text: file.clear_text.get(),
+        clear_text,
     })
 }
 
