@@ -16,11 +16,13 @@
 //! the connection takes, can repeat it: the extension has no sequence number.
 //!
 //! **Passwords.** Cisco's routers, and FRR's `nhrpd`, send SPI 1 and a password of at most 8 characters in the place of
-//! address and digest ([`Key::clear_text`]). That keeps apart what was connected by mistake. It is no security: whoever
-//! sees one packet can send any other.
+//! address and digest ([`Key::clear_text`]). That keeps apart what was connected by mistake. It is no security: a
+//! station that sees one packet can send any other.
 //!
-//! Source: RFC 2332 §5.3.4; for passwords FRR (`nhrpd/nhrp_vty.c`). **Not implemented.** Detection of replays on the connection of the neighbour itself (the
-//! RFC has none), negotiation of SPIs, algorithms other than HMAC-MD5.
+//! Source: RFC 2332 §5.3.4; for passwords FRR (`nhrpd/nhrp_vty.c`).
+//!
+//! **Not implemented.** Detection of replays on the connection of the neighbour itself (the RFC has none), negotiation
+//! of SPIs, algorithms other than HMAC-MD5.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -62,7 +64,7 @@ crate::split_record!(Key {
 pub enum Signer {
     /// The protocol address in the signature.
     Named(Ipv4Addr),
-    /// A sender that knows the password, which names nobody.
+    /// A sender that knows the password, which names no sender.
     Unnamed,
 }
 
