@@ -26,7 +26,7 @@ Examples:
   aerostat explain --rules
   aerostat explain gns3.pcap --repair cells.pcapng
   aerostat explain dmvpn.pcapng -o json | jq '.findings[].clause'
-  aerostat run two-hosts --pcap captures -q; aerostat explain captures/s1.pcapng")]
+  aerostat explain captures/s1.pcapng --messages 0")]
 pub(crate) struct ExplainArgs {
     /// Capture, pcap or pcapng, or - for standard input
     #[arg(required_unless_present = "rules", value_hint = ValueHint::FilePath)]
