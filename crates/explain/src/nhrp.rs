@@ -167,11 +167,10 @@ impl Nhrp {
             op::PURGE_REQUEST => self.purges.ask(key.clone(), at, what, book),
             _ => self.mpoa.ask(key.clone(), at, what, book),
         }
-        if packet.op == mpoa::op::IMPOSITION_REQUEST {
-            if packet.extension(mpoa::ext::DLL_HEADER).is_none() {
-                let text = format!("{name} {} has none", common.request_id);
-                book.name(Rule::MpoaHeader, at, text);
-            }
+        let imposes = packet.op == mpoa::op::IMPOSITION_REQUEST;
+        if imposes && packet.extension(mpoa::ext::DLL_HEADER).is_none() {
+            let text = format!("{name} {} has none", common.request_id);
+            book.name(Rule::MpoaHeader, at, text);
         }
         let told = Told {
             source_nbma: common.source_nbma.clone(),
@@ -209,14 +208,14 @@ impl Nhrp {
                 book.name(Rule::NhrpId, at, text);
             }
         }
-        if let Some(told) = self.told.get(&key) {
-            if told.destination != common.destination || told.source_nbma != common.source_nbma {
-                let text = format!(
-                    "{name} {} has other addresses than its request",
-                    common.request_id
-                );
-                book.name(Rule::NhrpReply, at, text);
-            }
+        let told = self.told.get(&key);
+        let differs = |told: &Told| {
+            told.destination != common.destination || told.source_nbma != common.source_nbma
+        };
+        if told.is_some_and(differs) {
+            let id = common.request_id;
+            let text = format!("{name} {id} has other addresses than its request");
+            book.name(Rule::NhrpReply, at, text);
         }
         self.verdict(at, packet, (request, common), book);
     }

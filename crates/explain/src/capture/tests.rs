@@ -2,7 +2,10 @@
 
 use super::*;
 
-fn all(file: &[u8]) -> Result<(Vec<(i128, Vec<u8>)>, Octets), Unreadable> {
+/// Times and octets of packets.
+type Packets = Vec<(i128, Vec<u8>)>;
+
+fn all(file: &[u8]) -> Result<(Packets, Octets), Unreadable> {
     let mut packets = Vec::new();
     let read = read(
         file,

@@ -360,7 +360,7 @@ fn faults_of_atmarp() {
         change(&mut changed);
         changed
     };
-    names("d-clip-svc", &[], asked(&[reply.clone()]));
+    names("d-clip-svc", &[], asked(std::slice::from_ref(&reply)));
     names("d-clip-svc", &[Rule::AtmArpAnswer], asked(&[]));
     let nak = AtmArp {
         operation: Operation::NAK,
