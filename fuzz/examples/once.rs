@@ -5,6 +5,7 @@ fn main() {
     let target = args.next().unwrap_or_default();
     let run: fn(&[u8]) = match target.as_str() {
         "decode" => aerostat_fuzz::decode::run,
+        "explain" => aerostat_fuzz::explain::run,
         "machine_atp" => aerostat_fuzz::atp::run,
         "machine_lane" => aerostat_fuzz::lane::run,
         "machine_mpoa" => aerostat_fuzz::mpoa::run,

@@ -5,6 +5,7 @@
 
 pub mod atp;
 pub mod decode;
+pub mod explain;
 pub mod feed;
 pub mod ilmi;
 pub mod lane;

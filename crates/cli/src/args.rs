@@ -4,6 +4,7 @@ mod atptest;
 mod check;
 mod daemons;
 mod events;
+mod explain;
 mod follow;
 mod groups;
 mod manage;
@@ -23,6 +24,7 @@ pub(crate) use atptest::*;
 pub(crate) use check::*;
 pub(crate) use daemons::*;
 pub(crate) use events::*;
+pub(crate) use explain::*;
 pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Follow one packet of a lab: where it was at each nanosecond
     Follow(FollowArgs),
+    /// Mistakes in a capture of ATM, NHRP or DMVPN, with clauses
+    Explain(ExplainArgs),
     /// List the labs that are part of the program, or copy one
     Labs(LabsArgs),
     /// Start a lab in real time with Linux hosts, or change a running one

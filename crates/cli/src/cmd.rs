@@ -9,6 +9,7 @@ mod doctor;
 mod down;
 pub(crate) mod events;
 mod exec;
+mod explain;
 mod fault;
 mod follow;
 pub(crate) mod graph;
@@ -96,5 +97,6 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Graph(args) => graph::run(&args),
         Command::Oam(args) => oam::run(&args),
         Command::Overhead(args) => overhead::run(&args),
+        Command::Explain(args) => explain::run(&args),
     }
 }

@@ -15,8 +15,8 @@
 //! | a transport protocol for native ATM | [`atp`] |
 //! | NHRP and MPOA | [`nhrp`], [`mpoa`] |
 //! | IP, as far as shortcuts need it; TCP | [`ipv4`], [`fragments`], [`ipv6`], [`prefix`]; [`tcp`] |
-//! | pseudowires | [`mpls`], [`pseudowire`], [`l2tp`] |
-//! | for people | [`summary`]: an SDU in one line; [`pcapng`]: captures; [`qos_text`], [`sap_text`]: the texts of linux-atm |
+//! | pseudowires, tunnels | [`mpls`], [`pseudowire`], [`l2tp`]; [`gre`] |
+//! | for people | [`summary`]: an SDU in one line; [`pcapng`] and [`link_type`]: captures; [`qos_text`], [`sap_text`]: the texts of linux-atm |
 //!
 //! # Rules
 //!
@@ -65,12 +65,14 @@ mod counted;
 mod crc;
 pub mod error;
 pub mod fragments;
+pub mod gre;
 pub mod ilmi;
 pub mod ipv4;
 pub mod ipv6;
 pub mod l2tp;
 pub mod lane;
 pub mod line;
+pub mod link_type;
 pub mod llc;
 pub mod mpls;
 pub mod mpoa;

@@ -93,6 +93,7 @@ pub const fn op_name(op_type: u8) -> &'static str {
         nhrp::op::PURGE_REQUEST => "NHRP Purge Request",
         nhrp::op::PURGE_REPLY => "NHRP Purge Reply",
         nhrp::op::ERROR_INDICATION => "NHRP Error Indication",
+        nhrp::op::TRAFFIC_INDICATION => "NHRP Traffic Indication",
         op::IMPOSITION_REQUEST => "MPOA Cache Imposition Request",
         op::IMPOSITION_REPLY => "MPOA Cache Imposition Reply",
         op::EGRESS_PURGE_REQUEST => "MPOA Egress Cache Purge Request",

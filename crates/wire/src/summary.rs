@@ -277,7 +277,7 @@ fn llc(sdu: &[u8]) -> Summary {
     };
     let prefix_len = sdu.len().saturating_sub(payload.len());
     match prefix {
-        LlcSnap::Nhrp => nhrp_sdu(payload, prefix_len),
+        LlcSnap::Nhrp => nhrp_at(payload, prefix_len),
         LlcSnap::Ipv4 => Summary::new("ipv4", Ok(ip(payload))),
         LlcSnap::MpoaTagged { tag } => {
             Summary::new("ipv4", Ok(format!("{} (tagged {tag:#x})", ip(payload))))
@@ -306,7 +306,13 @@ fn llc(sdu: &[u8]) -> Summary {
     }
 }
 
-fn nhrp_sdu(payload: &[u8], prefix_len: usize) -> Summary {
+/// The summary of an NHRP or MPOA packet without LLC, as GRE carries it.
+#[must_use]
+pub fn nhrp(packet: &[u8]) -> Summary {
+    nhrp_at(packet, 0)
+}
+
+fn nhrp_at(payload: &[u8], prefix_len: usize) -> Summary {
     match Packet::decode(payload) {
         Ok(packet) => {
             let protocol = if packet.op < 128 { "nhrp" } else { "mpoa" };
@@ -324,11 +330,7 @@ fn resolution(packet: &Packet) -> String {
     let common = match &packet.body {
         Body::Common(common) => common,
         Body::Error(error) => {
-            let (from, to) = (protocol(&error.source), protocol(&error.destination));
-            push(
-                &mut text,
-                format_args!(" {from} → {to} code {}", error.code),
-            );
+            indication(&mut text, packet.op, error);
             return text;
         }
     };
@@ -369,14 +371,25 @@ fn resolution(packet: &Packet) -> String {
                 format_args!(" ({})", mpoa::code_name(entry.code)),
             );
         }
-        if let Some(at) = entry.nbma.atm() {
-            push(&mut text, format_args!(" at {at}"));
+        match (entry.nbma.atm(), entry.nbma.ip()) {
+            (Some(at), _) => push(&mut text, format_args!(" at {at}")),
+            (_, Some(at)) => push(&mut text, format_args!(" at {at}")),
+            _ => {}
         }
     }
     if let Ok(Some(Tag::Value(tag))) = Tag::of(packet) {
         push(&mut text, format_args!(" tag {tag:#x}"));
     }
     text
+}
+
+fn indication(text: &mut String, op: u8, error: &nhrp::ErrorIndication) {
+    let (from, to) = (protocol(&error.source), protocol(&error.destination));
+    push(text, format_args!(" {from} → {to}"));
+    if op == nhrp::op::ERROR_INDICATION {
+        let name = nhrp::error::name(error.code);
+        push(text, format_args!(" code {} ({name})", error.code));
+    }
 }
 
 fn protocol(address: &ProtocolAddress) -> String {

@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "check",
             "graph",
             "overhead",
+            "explain",
             "doctor",
         ],
     ),

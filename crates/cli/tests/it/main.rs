@@ -6,6 +6,7 @@ mod chapters;
 mod check;
 mod contracts;
 mod drawings;
+mod explain;
 mod follow;
 mod limits;
 mod locale;
@@ -84,6 +85,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "man",
         "graph",
         "overhead",
+        "explain",
     ] {
         assert!(help.out.contains(&format!("\n  {sub} ")), "{sub}");
         let help = run(&[sub, "--help"]);

@@ -24,5 +24,8 @@ section! {
         spi: At<u64>;
         /// The secret.
         secret: At<String>;
+        /// Send the secret itself, as Cisco's `ip nhrp authentication` does: spi is 1, and the secret has 1 to 8
+        /// characters. This is no security.
+        clear_text: Option<At<bool>>;
     }
 }

@@ -39,11 +39,29 @@ fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
         }
         return None;
     }
+    let clear_text = file.clear_text.as_ref().is_some_and(|one| one.value);
+    if clear_text {
+        if spi != Some(1) && !told(file.spi.at, d) {
+            d.error(
+                file.spi.at,
+                "a secret in clear text has the security parameter index 1",
+            )
+            .hint("spi: 1 is that of Cisco's routers");
+        }
+        if file.secret.value.len() > CLEAR_TEXT && !told(file.secret.at, d) {
+            let text = format!("a secret in clear text has at most {CLEAR_TEXT} characters");
+            d.error(file.secret.at, text);
+        }
+    }
     Some(Key {
         spi: spi?,
         secret: file.secret.value.clone().into_bytes(),
+        clear_text,
     })
 }
+
+/// Longest secret in clear text. Source: FRR's `nhrpd` (`NHRP_CISCO_PASS_LEN`), as IOS.
+const CLEAR_TEXT: usize = 8;
 
 /// Parts of a file that make NHRP servers and clients.
 const SERVERS: [&str; 6] = [

@@ -12,7 +12,7 @@ use aerostat_node::host::Encapsulation;
 use aerostat_node::host::sockets::programs::{Pace, Program, Role, Sending, Transfer};
 use aerostat_node::manager::{ManagerConfig, Sharing};
 use aerostat_node::server::Cost;
-use aerostat_proto::nhrp::auth::Keys;
+use aerostat_proto::nhrp::auth::{Key, Keys};
 use aerostat_wire::{AtmAddress, MacAddr};
 use serde_json::{Map, Value, json};
 
@@ -90,12 +90,12 @@ published! { own, lab;
         servers = named(servers.iter().map(|(ip, address)| (text(ip), text(address).into()))), keys; merged
     }
     Nhc { address, server = text(server.0), keys; merged, params; beside } + {
-        "server_address": text(server.1), "key": keys.neighbours.get(&server.1).map(|known| known.key.spi),
+        "server_address": text(server.1), "key": keys.neighbours.get(&server.1).map(|known| shown(&known.key)),
     }
     // Secrets are not shown.
     Keys {
-        signs_as, neighbours as "keys" = named(neighbours.iter().map(|(address, neighbour)| (text(address), neighbour.key.spi.into()))),
-        shortcuts as "shortcut_key" = shortcuts.as_ref().map(|key| key.spi), unsigned
+        signs_as, neighbours as "keys" = named(neighbours.iter().map(|(address, neighbour)| (text(address), shown(&neighbour.key)))),
+        shortcuts as "shortcut_key" = shortcuts.as_ref().map(shown), unsigned
     } + { "signed": !neighbours.is_empty() }
     Transfer {
         octets, message as "message_octets", params; beside, series = series.then_some(true); given
@@ -366,5 +366,13 @@ impl Published for Packing {
                 json!({ "cells": cells, "wait_s": wait.published(lab), "word": word })
             }
         }
+    }
+}
+
+/// A key: its security parameter index, and whether everybody can read the secret.
+fn shown(key: &Key) -> Value {
+    match key.clear_text {
+        true => format!("{} in clear text", key.spi).into(),
+        false => key.spi.into(),
     }
 }

@@ -441,6 +441,7 @@ NhrpFile.keys || routers.h.nhrp={key: {spi: 1, secret: k}}
 NhrpFile.unsigned || nhrp.unsigned=false
 NhrpFile.register || nhrp.register=false
 NhrpKeyFile.spi || hosts.p.nhrp.key.spi=5
+NhrpKeyFile.clear_text || hosts.p.nhrp.key={spi: 1, secret: k, clear_text: true}
 lab.limits || limits={port: {calls: 9}}
 LimitsFile.port || limits.port={calls: 9}
 LimitsFile.mps || limits.mps={egress: 9}

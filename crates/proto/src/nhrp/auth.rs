@@ -15,8 +15,14 @@
 //! use to another caller, even to one that has the same key. Only the neighbour itself, or somebody on the line that
 //! the connection takes, can repeat it: the extension has no sequence number.
 //!
-//! Source: RFC 2332 §5.3.4. **Not implemented.** Detection of replays on the connection of the neighbour itself (the
-//! RFC has none), negotiation of SPIs, algorithms other than HMAC-MD5.
+//! **Passwords.** Cisco's routers, and FRR's `nhrpd`, send SPI 1 and a password of at most 8 characters in the place of
+//! address and digest ([`Key::clear_text`]). That keeps apart what was connected by mistake. It is no security: a
+//! station that sees one packet can send any other.
+//!
+//! Source: RFC 2332 §5.3.4; for passwords FRR (`nhrpd/nhrp_vty.c`).
+//!
+//! **Not implemented.** Detection of replays on the connection of the neighbour itself (the RFC has none), negotiation
+//! of SPIs, algorithms other than HMAC-MD5.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -43,9 +49,24 @@ pub struct Key {
     pub spi: u16,
     /// The secret, any length.
     pub secret: Vec<u8>,
+    /// True if the secret itself is sent, as Cisco's routers do. Everybody on the way can read and repeat it.
+    pub clear_text: bool,
 }
 
-crate::split_record!(Key { spi, secret });
+crate::split_record!(Key {
+    spi,
+    secret,
+    clear_text,
+});
+
+/// The sender of a packet that has the right signature or password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signer {
+    /// The protocol address in the signature.
+    Named(Ipv4Addr),
+    /// A sender that knows the password, which names no sender.
+    Unnamed,
+}
 
 /// Traces must not show keys.
 impl core::fmt::Debug for Key {
@@ -59,12 +80,20 @@ impl Key {
     pub fn sign(&self, packet: &mut Packet, sender: Ipv4Addr) {
         let mut value = vec![0, 0];
         value.extend(self.spi.to_be_bytes());
-        value.extend(sender.octets());
-        value.extend([0; DIGEST]);
+        match self.clear_text {
+            true => value.extend_from_slice(&self.secret),
+            false => {
+                value.extend(sender.octets());
+                value.extend([0; DIGEST]);
+            }
+        }
         let list = packet.extensions.get_or_insert_default();
         match list.iter_mut().find(|e| e.kind() == ext::AUTHENTICATION) {
             Some(known) => known.value = value,
             None => list.push(Extension::compulsory(ext::AUTHENTICATION, value)),
+        }
+        if self.clear_text {
+            return;
         }
         let digest = mac(&self.secret, &packet.encode());
         if let Some((place, mac)) = digest_field(packet).zip(digest) {
@@ -72,9 +101,9 @@ impl Key {
         }
     }
 
-    /// The sender in the packet, if the packet was signed with this key and has not changed since.
+    /// The sender in the packet, if the packet was signed with this key and has not changed since, or has the password.
     #[must_use]
-    pub fn verify(&self, packet: &Packet) -> Option<Ipv4Addr> {
+    pub fn verify(&self, packet: &Packet) -> Option<Signer> {
         let mut kinds = packet.extensions.iter().flatten();
         let extension = kinds.find(|e| e.kind() == ext::AUTHENTICATION)?;
         // Each type may occur once: a second digest would not be covered by the first.
@@ -82,6 +111,11 @@ impl Key {
             return None;
         }
         let value = &extension.value;
+        if self.clear_text {
+            let password = value.get(HEAD..)?;
+            let same = value[2..HEAD] == self.spi.to_be_bytes() && password == self.secret;
+            return same.then_some(Signer::Unnamed);
+        }
         if value.len() != HEAD + 4 + DIGEST || value[2..HEAD] != self.spi.to_be_bytes() {
             return None;
         }
@@ -92,7 +126,7 @@ impl Key {
         // The comparison takes constant time.
         let mac = mac(&self.secret, &blank.encode())?;
         mac.verify_slice(told).ok()?;
-        Some(sender.into())
+        Some(Signer::Named(sender.into()))
     }
 }
 
@@ -160,7 +194,7 @@ impl Keys {
         self.check(
             neighbour.map(|neighbour| &neighbour.key),
             packet,
-            |sender| signs_as == Some(sender),
+            |signer| signer == Signer::Unnamed || signs_as.map(Signer::Named) == Some(signer),
         )
     }
 
@@ -182,7 +216,7 @@ impl Keys {
         &self,
         key: Option<&Key>,
         packet: &mut Packet,
-        is_sender: impl FnOnce(Ipv4Addr) -> bool,
+        is_sender: impl FnOnce(Signer) -> bool,
     ) -> Result<(), Fault> {
         let signed = packet.extension(ext::AUTHENTICATION).is_some();
         let good = match key {
@@ -254,6 +288,7 @@ mod tests {
         Key {
             spi,
             secret: secret.into(),
+            clear_text: false,
         }
     }
 
@@ -271,12 +306,12 @@ mod tests {
         let mut signed = packet();
         key.sign(&mut signed, SENDER);
         let received = Packet::decode(&signed.encode()).unwrap();
-        assert_eq!(key.verify(&received), Some(SENDER));
+        assert_eq!(key.verify(&received), Some(Signer::Named(SENDER)));
         // The next hop signs again, in the same place.
         let mut next = received.with(Extension::new(ext::VENDOR, vec![0, 1, 2]));
         assert_eq!(key.verify(&next), None, "an extension was added");
         key.sign(&mut next, SENDER);
-        assert_eq!(key.verify(&next), Some(SENDER));
+        assert_eq!(key.verify(&next), Some(Signer::Named(SENDER)));
         assert_eq!(next.extensions.as_ref().unwrap().len(), 2);
         strip(&mut next);
         assert_eq!(next.extension(ext::AUTHENTICATION), None);
@@ -339,6 +374,35 @@ mod tests {
     }
 
     /// Leniency obeys what is not signed, and nothing that is signed wrongly; a neighbour with a key must sign.
+    /// The octets of `ip nhrp authentication geheim` on Cisco's routers and FRR.
+    #[test]
+    fn a_password_is_sent_as_it_is_and_names_nobody() {
+        let mine = Key {
+            clear_text: true,
+            ..key(1, "geheim")
+        };
+        let mut packet = packet();
+        mine.sign(&mut packet, SENDER);
+        let sent = packet.extension(ext::AUTHENTICATION).expect("an extension");
+        assert_eq!(sent.value, [&[0, 0, 0, 1][..], b"geheim"].concat());
+        assert_eq!(sent.type_field, 0x8007);
+        let received = Packet::decode(&packet.encode()).unwrap();
+        assert_eq!(mine.verify(&received), Some(Signer::Unnamed));
+        let others = [(1, "geheim2"), (1, "gehei"), (2, "geheim")];
+        for (spi, secret) in others {
+            let other = Key {
+                clear_text: true,
+                ..key(spi, secret)
+            };
+            assert_eq!(other.verify(&received), None, "{secret}");
+        }
+        assert_eq!(
+            key(1, "geheim").verify(&received),
+            None,
+            "a digest is wanted"
+        );
+    }
+
     #[test]
     fn unsigned_messages_are_obeyed_from_those_without_a_key_alone() {
         let (ours, other) = (key(7, "ours"), key(7, "other"));

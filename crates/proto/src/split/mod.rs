@@ -64,7 +64,7 @@ aerostat_wire::named! {
 }
 
 /// Version of the messages. Ends of different versions close their connection.
-pub const VERSION: u16 = 14;
+pub const VERSION: u16 = 15;
 /// Octets of the longest frame: an SDU of 65 535 octets with its header fields.
 pub const FRAME_MAX: usize = 65_535 + 64;
 

@@ -4,7 +4,8 @@ use crate::{files, metadata, root};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// `wire ← proto ← node ← lab ← {sim, view, live} ← cli` and `proto ← socket ← {preload, clib}`, and nothing else.
+/// `wire ← proto ← node ← lab ← {sim, view, live} ← cli`, `proto ← socket ← {preload, clib}` and `proto ← explain`, and
+/// nothing else.
 #[test]
 fn dependencies_point_one_way() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
@@ -31,6 +32,8 @@ fn dependencies_point_one_way() {
             &["aerostat-wire", "aerostat-socket"][..],
         ),
         ("aerostat-clib", &["aerostat-socket"][..]),
+        // Captures are of networks of others.
+        ("aerostat-explain", &["aerostat-wire", "aerostat-proto"][..]),
         (
             "aerostat-view",
             &[

@@ -37,6 +37,16 @@ impl NbmaAddress {
         }
         self.octets.as_slice().try_into().ok().map(AtmAddress)
     }
+    /// The address as IPv4, if it has 4 octets and is not E.164: that of the end of a tunnel.
+    #[must_use]
+    pub fn ip(&self) -> Option<Ipv4Addr> {
+        if self.e164 {
+            return None;
+        }
+        <[u8; 4]>::try_from(self.octets.as_slice())
+            .ok()
+            .map(Ipv4Addr::from)
+    }
     /// The type/length octet: bit 6 is E.164, bits 5–0 the length.
     pub(super) fn type_length(&self) -> u8 {
         // The constructor allows at most 63 octets.

@@ -55,7 +55,7 @@ impl Fixed {
                 fixed.version.into(),
             ));
         }
-        if !matches!(fixed.op, 1..=7 | 128..=135) {
+        if !matches!(fixed.op, 1..=8 | 128..=135) {
             return Err(DecodeError::value("ar$op.type", 17, fixed.op.into()));
         }
         Ok(fixed)

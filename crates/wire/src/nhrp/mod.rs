@@ -53,6 +53,9 @@ pub mod op {
     pub const PURGE_REPLY: u8 = 6;
     /// Error Indication.
     pub const ERROR_INDICATION: u8 = 7;
+    /// Traffic Indication: a router of DMVPN tells that a shorter way exists. Its form is that of an Error Indication,
+    /// and extensions may follow. Source: draft-detienne-dmvpn-01 §4.
+    pub const TRAFFIC_INDICATION: u8 = 8;
 }
 
 /// Bits of the flags field of the common header. Source: RFC 2332 §5.2.
@@ -109,6 +112,23 @@ pub mod error {
     pub const AUTHENTICATION: u16 = 11;
     /// Hop count exceeded.
     pub const HOP_COUNT: u16 = 15;
+
+    /// A code in words.
+    #[must_use]
+    pub const fn name(code: u16) -> &'static str {
+        match code {
+            UNRECOGNIZED_EXTENSION => "unrecognized compulsory extension",
+            LOOP => "NHRP loop detected",
+            UNREACHABLE => "protocol address unreachable",
+            PROTOCOL => "protocol error",
+            SDU_SIZE => "SDU size exceeded",
+            INVALID_EXTENSION => "invalid extension",
+            UNSOLICITED_REPLY => "reply to no outstanding request",
+            AUTHENTICATION => "authentication failure",
+            HOP_COUNT => "hop count exceeded",
+            _ => "unknown code",
+        }
+    }
 }
 
 /// Types of extensions (14 bits). Source: RFC 2332 §5.3.
@@ -125,14 +145,16 @@ pub mod ext {
     pub const AUTHENTICATION: u16 = 7;
     /// Vendor private.
     pub const VENDOR: u16 = 8;
+    /// Addresses of stations behind NAT, of Cisco and of FRR. Source: draft-detienne-dmvpn-01 §5.
+    pub const NAT_ADDRESS: u16 = 9;
 }
 
 /// The mandatory part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Every packet type except 7.
+    /// Every packet type except 7 and 8.
     Common(Common),
-    /// Packet type 7.
+    /// Packet types 7 and 8.
     Error(ErrorIndication),
 }
 
@@ -147,7 +169,7 @@ pub struct Packet {
     pub snap: [u8; 5],
     /// `ar$hopcnt`.
     pub hop_count: u8,
-    /// `ar$op.type`: [`op`], or `mpoa::op` from 128 upwards. 7 if and only if the body is an error.
+    /// `ar$op.type`: [`op`], or `mpoa::op` from 128 upwards. 7 or 8 if and only if the body is an error.
     pub op: u8,
     /// The mandatory part.
     pub body: Body,
@@ -240,7 +262,7 @@ impl Packet {
             Body::Error(e) => encode_error(e, &mut out),
         }
         let mut ext_offset = 0_u16;
-        if let (Some(list), Body::Common(_)) = (&self.extensions, &self.body) {
+        if let (Some(list), true) = (&self.extensions, self.op != op::ERROR_INDICATION) {
             ext_offset = out.len() as u16;
             for e in list {
                 out.extend(e.type_field.to_be_bytes());
@@ -276,7 +298,9 @@ impl Packet {
         let mut r = Reader::new(mandatory);
         r.take("fixed part", FIXED_LEN)?;
         let body = match fixed.op {
-            op::ERROR_INDICATION => Body::Error(decode_error(&mut r, &fixed)?),
+            op::ERROR_INDICATION | op::TRAFFIC_INDICATION => {
+                Body::Error(decode_error(&mut r, &fixed)?)
+            }
             _ => Body::Common(decode_common(&mut r, &fixed)?),
         };
         let extensions = match extensions {

@@ -267,7 +267,7 @@ fn what_is_wrong_is_named() {
     };
     assert_eq!(with(11, 75), "ar$pktsz");
     assert_eq!(with(16, 0), "ar$op.version");
-    assert_eq!(with(17, 8), "ar$op.type");
+    assert_eq!(with(17, 9), "ar$op.type");
     assert_eq!(with(18, 0x94), "ar$shtl");
     assert_eq!(with(15, 0x13), "ar$extoff");
     assert_eq!(with(15, 0xff), "ar$extoff");

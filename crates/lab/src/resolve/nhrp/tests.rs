@@ -290,3 +290,36 @@ fn mistakes() {
         assert_eq!(error.matches("error:").count(), 1, "{nhrp}: {error}");
     }
 }
+
+#[test]
+fn a_secret_in_clear_text_is_that_of_cisco() {
+    let with = |key: &str| PLAIN.replace("key: { spi: 1, secret: all }", &format!("key: {key}"));
+    let parse = |key: &str| crate::parse("t.atm.yml", &with(key), &[]);
+    let lab =
+        parse("{ spi: 1, secret: geheim, clear_text: true }").unwrap_or_else(|d| panic!("{d}"));
+    let clients = lab.lab.nodes.iter().filter_map(|node| match &node.kind {
+        crate::model::NodeKind::Host(host) => host.nhrp.as_ref(),
+        _ => None,
+    });
+    let keys: Vec<_> = clients
+        .flat_map(|client| client.keys.neighbours.values())
+        .collect();
+    assert!(!keys.is_empty());
+    assert!(
+        keys.iter()
+            .all(|one| one.key.clear_text && one.key.spi == 1)
+    );
+    for (key, told) in [
+        (
+            "{ spi: 7, secret: geheim, clear_text: true }",
+            "has the security parameter index 1",
+        ),
+        (
+            "{ spi: 1, secret: neunstellig, clear_text: true }",
+            "has at most 8 characters",
+        ),
+    ] {
+        let refused = parse(key).expect_err("an error").to_string();
+        assert!(refused.contains(told), "{refused}");
+    }
+}

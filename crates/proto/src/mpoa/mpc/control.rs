@@ -48,7 +48,7 @@ impl Daemon {
             return self.send_error(conn, offending, Fault { code, offset }, bus);
         }
         let common = match &packet.body {
-            Body::Error(error) => return self.on_error(error, bus),
+            Body::Error(error) => return self.on_error(packet.op, error, bus),
             Body::Common(common) => common,
         };
         match packet.op {
@@ -103,7 +103,12 @@ impl Daemon {
         }
     }
 
-    fn on_error(&mut self, error: &nhrp::ErrorIndication, bus: &mut Bus) {
+    fn on_error(&mut self, op: u8, error: &nhrp::ErrorIndication, bus: &mut Bus) {
+        // A Traffic Indication has the same form. Clients of MPOA find shorter ways by counting packets.
+        if op != nhrp::op::ERROR_INDICATION {
+            bus.counters.unsolicited += 1;
+            return;
+        }
         tally(&mut bus.counters.errors, error.code);
         let text = format!("error indication {} at offset {}", error.code, error.offset);
         bus.trace(Trace::detail("mpc.error", text));

@@ -125,7 +125,7 @@ impl Nhc {
         if let Err(fault) = (self.config.keys).admit(self.config.server.1, &mut packet) {
             return self.fault(&packet, fault, now);
         }
-        if let Body::Error(indication) = &packet.body {
+        if let (op::ERROR_INDICATION, Body::Error(indication)) = (packet.op, &packet.body) {
             let (code, offending) = (indication.code, Packet::decode(&indication.offending));
             *self.counters.errors_received.entry(code).or_default() += 1;
             return match offending {

@@ -75,7 +75,11 @@ fn ip(net: u8, host: u8) -> IpAddr {
 
 fn key(secret: &str) -> Key {
     let (spi, secret) = (7, secret.into());
-    Key { spi, secret }
+    Key {
+        spi,
+        secret,
+        clear_text: false,
+    }
 }
 
 /// The keys of `own`, with one secret for all neighbours.

@@ -17,7 +17,14 @@ fn world(keys: [Option<&str>; 2]) -> World {
         if let Some(secret) = key {
             let (spi, secret) = (1, secret.into());
             let neighbours = &mut world.routers[router].config.keys.neighbours;
-            let (key, signs_as) = (Key { spi, secret }, signs_as[1 - router]);
+            let (key, signs_as) = (
+                Key {
+                    spi,
+                    secret,
+                    clear_text: false,
+                },
+                signs_as[1 - router],
+            );
             neighbours.insert(atm(neighbour, 0x52), Neighbour { key, signs_as });
         }
     }

@@ -379,7 +379,11 @@ fn the_settings_of_a_server_fit_frames() {
         let mut peer = atm(0x44, 0x52);
         peer.0[1..3].copy_from_slice(&(n as u16).to_be_bytes());
         let secret = vec![7; 64];
-        let key = auth::Key { spi: 1, secret };
+        let key = auth::Key {
+            spi: 1,
+            secret,
+            clear_text: false,
+        };
         let neighbour = auth::Neighbour { key, signs_as: own };
         config.keys.neighbours.insert(peer, neighbour);
     }

@@ -263,7 +263,11 @@ fn a_loop_is_found_by_the_records() {
 fn keys_of_stations() {
     let key = |secret: &str| {
         let (spi, secret) = (3, secret.into());
-        Key { spi, secret }
+        Key {
+            spi,
+            secret,
+            clear_text: false,
+        }
     };
     let server = |n: usize, config: &mut MpsConfig| {
         if n == 0 {

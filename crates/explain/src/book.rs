@@ -1,0 +1,234 @@
+//! The book: what a report has, while it is being written.
+
+use crate::limits::{Limit, Limits, Met};
+use crate::rules::Rule;
+use aerostat_wire::{AtmAddress, Vc};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Place of a message: the packet, and the way that it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    /// Number of the packet in the file.
+    pub(crate) number: u64,
+    /// Nanoseconds since the first packet.
+    pub(crate) time_ns: i128,
+    /// Link: interface, or pair of addresses.
+    pub(crate) link: usize,
+    /// Direction, if it is known: true for one way, false for the other.
+    pub(crate) way: Option<bool>,
+    /// Sender.
+    pub(crate) from: Rc<str>,
+    /// Receiver.
+    pub(crate) to: Rc<str>,
+    /// Connection, on ATM.
+    pub(crate) vc: Option<Vc>,
+}
+
+/// A message of the ladder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Number of the packet in the file, from 1.
+    pub packet: u64,
+    /// Nanoseconds since the first packet of the file.
+    pub time_ns: i128,
+    /// Sender.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+    /// Connection, `vpi.vci`; `-` without one.
+    pub vc: String,
+    /// Protocol, as [`aerostat_wire::summary::Summary::protocol`].
+    pub protocol: &'static str,
+    /// Contents in brief.
+    pub text: String,
+    /// Reason of a drop.
+    pub dropped: Option<String>,
+}
+
+/// A sentence of the story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// Number of the packet in the file.
+    pub packet: u64,
+    /// Nanoseconds since the first packet.
+    pub time_ns: i128,
+    /// The sentence.
+    pub text: String,
+}
+
+/// A place where a rule is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Rule,
+    /// Number of the packet in the file; for an answer that never came, that of the request.
+    pub packet: u64,
+    /// Nanoseconds since the first packet.
+    pub time_ns: i128,
+    /// Sender of the packet.
+    pub from: String,
+    /// Its receiver.
+    pub to: String,
+    /// The mistake, with the values.
+    pub text: String,
+}
+
+/// Names of stations by their ATM addresses without the selector.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    of: BTreeMap<String, Rc<str>>,
+    /// Names that have called with two addresses: switches pass on calls of others.
+    relays: BTreeSet<Rc<str>>,
+}
+
+/// Characters of the selector behind an address, with the dot.
+const SELECTOR: usize = 3;
+/// Limit of names; further addresses stay addresses.
+const NAMES: usize = 1000;
+
+impl Names {
+    /// Takes the caller of a SETUP that a user has sent.
+    pub(crate) fn learn(&mut self, address: AtmAddress, at: &At) {
+        let named = !matches!(&*at.from, "-" | "DTE" | "DCE" | "far end");
+        let text = address.to_string();
+        let station = text
+            .len()
+            .checked_sub(SELECTOR)
+            .and_then(|end| text.get(..end));
+        let Some(station) = station.filter(|_| named && !self.relays.contains(&at.from)) else {
+            return;
+        };
+        let mut others = self.of.iter().filter(|(_, name)| **name == at.from);
+        if others.any(|(other, _)| other != station) {
+            self.of.retain(|_, name| *name != at.from);
+            self.relays.insert(at.from.clone());
+        } else if self.of.len() + self.relays.len() < NAMES && !self.of.contains_key(station) {
+            self.of.insert(station.to_owned(), at.from.clone());
+        }
+    }
+    /// The text with names for the known addresses: `urku.00` with the selector behind the name.
+    fn in_text(&self, text: &mut String) {
+        for (address, name) in &self.of {
+            if text.contains(address.as_str()) {
+                *text = text.replace(address.as_str(), name);
+            }
+        }
+    }
+}
+
+/// A report in the making.
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub(crate) limits: Limits,
+    pub(crate) met: Met,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) story: Vec<Sentence>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) broken: BTreeMap<Rule, u64>,
+    pub(crate) notes: BTreeMap<String, u64>,
+    pub(crate) names: Names,
+}
+
+/// Notes of different texts.
+const NOTES: usize = 200;
+
+impl Book {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            met: Met::default(),
+            messages: Vec::new(),
+            story: Vec::new(),
+            findings: Vec::new(),
+            broken: BTreeMap::new(),
+            notes: BTreeMap::new(),
+            names: Names::default(),
+        }
+    }
+    /// Notes that a rule is broken at a place.
+    pub(crate) fn name(&mut self, rule: Rule, at: &At, text: impl Into<String>) {
+        let count = self.broken.entry(rule).or_default();
+        *count += 1;
+        if *count <= self.limits.places as u64 {
+            self.findings.push(Finding {
+                rule,
+                packet: at.number,
+                time_ns: at.time_ns,
+                from: at.from.to_string(),
+                to: at.to.to_string(),
+                text: text.into(),
+            });
+        }
+    }
+    pub(crate) fn tell(&mut self, at: &At, text: impl Into<String>) {
+        if self.story.len() >= self.limits.story {
+            return self.met.note(Limit::Story);
+        }
+        self.story.push(Sentence {
+            packet: at.number,
+            time_ns: at.time_ns,
+            text: text.into(),
+        });
+    }
+    /// Puts names into all texts, in the order of packets.
+    pub(crate) fn close(&mut self) {
+        let messages = self.messages.iter_mut().map(|one| &mut one.text);
+        let story = self.story.iter_mut().map(|one| &mut one.text);
+        let findings = self.findings.iter_mut().map(|one| &mut one.text);
+        for text in messages.chain(story).chain(findings) {
+            self.names.in_text(text);
+        }
+        // What is found at the end stands at its request.
+        self.findings.sort_by_key(|finding| finding.packet);
+        self.story.sort_by_key(|sentence| sentence.packet);
+    }
+    /// Notes something that breaks no rule, once, with a count.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if self.notes.len() < NOTES || self.notes.contains_key(&text) {
+            *self.notes.entry(text).or_default() += 1;
+        }
+    }
+}
+
+/// A table with a limit, whose entries wait for something.
+#[derive(Debug)]
+pub(crate) struct Open<K, V>(BTreeMap<K, V>);
+
+impl<K: Ord, V> Default for Open<K, V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord, V> Open<K, V> {
+    /// Puts an entry into the table, unless the table is full.
+    pub(crate) fn put(&mut self, key: K, value: V, book: &mut Book) {
+        if self.0.len() >= book.limits.open && !self.0.contains_key(&key) {
+            return book.met.note(Limit::Open);
+        }
+        self.0.insert(key, value);
+    }
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.0.get(key)
+    }
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.0.get_mut(key)
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+    pub(crate) fn has(&self, key: &K) -> bool {
+        self.0.contains_key(key)
+    }
+    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
+        self.0.remove(key)
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.0.iter()
+    }
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool) {
+        self.0.retain(keep);
+    }
+}

@@ -1,0 +1,405 @@
+//! Rules of NHRP and MPOA, on ATM and over GRE. Source: RFC 2332, MPOA 1.1, and for DMVPN draft-detienne-dmvpn-01.
+//!
+//! A request that several servers pass on is one request: its source, its kind and its id make its key. So an answer
+//! counts wherever the file has it.
+
+mod auth;
+
+use crate::book::{At, Book, Open};
+use crate::requests::{Requests, Seconds};
+use crate::rules::Rule;
+use aerostat_wire::mpoa::{self, DllHeader, Tag};
+use aerostat_wire::nhrp::{
+    Body, Common, ErrorIndication, NbmaAddress, Packet, ProtocolAddress, code, error, ext, flag, op,
+};
+use aerostat_wire::{ErrorKind, Vc, counted};
+use auth::Auths;
+
+/// Time that an answer may take. Servers answer at once; MPOA repeats after 5 s (MPC-p4).
+const ANSWER: Seconds = 5;
+/// Address families. Source: IANA, address family numbers.
+const AFN_IPV4: u16 = 1;
+const AFN_NSAP: u16 = 3;
+
+/// Type of the request, source, id.
+type Key = (u8, ProtocolAddress, u32);
+
+/// One way of a link, and on ATM of a VC.
+type Way = (usize, Option<bool>, Option<Vc>);
+
+/// A request, as far as its reply has to have it.
+#[derive(Clone, Debug)]
+struct Told {
+    source_nbma: NbmaAddress,
+    destination: ProtocolAddress,
+}
+
+/// NHRP and MPOA of all links.
+#[derive(Debug, Default)]
+pub(crate) struct Nhrp {
+    registrations: Requests<Key>,
+    resolutions: Requests<Key>,
+    purges: Requests<Key>,
+    mpoa: Requests<Key>,
+    told: Open<Key, Told>,
+    /// Hop counts of requests, by the way that they went.
+    hops: Open<(Key, Way), u8>,
+    /// Last sequence numbers of Keep-Alives: a server counts for each client.
+    keep_alives: Open<Way, u32>,
+    auths: Auths,
+}
+
+/// The type of the request that a reply answers.
+const fn request_of(kind: u8) -> Option<u8> {
+    match kind {
+        op::RESOLUTION_REPLY | op::REGISTRATION_REPLY | op::PURGE_REPLY => Some(kind - 1),
+        mpoa::op::IMPOSITION_REPLY | mpoa::op::EGRESS_PURGE_REPLY | mpoa::op::RESOLUTION_REPLY => {
+            Some(kind - 1)
+        }
+        _ => None,
+    }
+}
+
+const fn is_request(kind: u8) -> bool {
+    request_of(kind + 1).is_some()
+}
+
+fn shown(address: &ProtocolAddress) -> String {
+    address
+        .ip()
+        .map_or_else(|| "?".to_owned(), |ip| ip.to_string())
+}
+
+fn shown_nbma(address: &NbmaAddress) -> String {
+    match (address.atm(), address.ip()) {
+        (Some(atm), _) => atm.to_string(),
+        (_, Some(ip)) => ip.to_string(),
+        _ => "?".to_owned(),
+    }
+}
+
+/// The rule that octets break which are no packet.
+fn rule_of(failure: &aerostat_wire::DecodeError) -> Rule {
+    match (failure.field, failure.kind) {
+        ("ar$pktsz", _) => Rule::NhrpLength,
+        ("ar$chksum", ErrorKind::Checksum) => Rule::NhrpChecksum,
+        ("ar$op.version", _) => Rule::NhrpVersion,
+        ("ar$op.type", _) => Rule::NhrpType,
+        ("ar$extoff", _) => Rule::NhrpExtensions,
+        (field, _) if field.contains("xtension") => Rule::NhrpExtensions,
+        _ => Rule::NhrpFormat,
+    }
+}
+
+impl Nhrp {
+    /// Takes a packet without LLC.
+    pub(crate) fn packet(&mut self, at: &At, octets: &[u8], book: &mut Book) {
+        let packet = match Packet::decode(octets) {
+            Ok(packet) => packet,
+            Err(failure) => return book.name(rule_of(&failure), at, failure.to_string()),
+        };
+        self.extensions(at, &packet, book);
+        match &packet.body {
+            Body::Error(indication) if packet.op == op::ERROR_INDICATION => {
+                self.error(at, indication, book);
+            }
+            Body::Error(indication) => {
+                let (from, to) = (shown(&indication.source), shown(&indication.destination));
+                book.tell(
+                    at,
+                    format!("{from} tells of a shorter way to {to} (Traffic Indication)"),
+                );
+            }
+            Body::Common(common) => self.common(at, &packet, common, book),
+        }
+    }
+
+    fn common(&mut self, at: &At, packet: &Packet, common: &Common, book: &mut Book) {
+        let name = mpoa::op_name(packet.op);
+        self.auths.sent(at, packet, name, book);
+        lengths(at, packet, common, book);
+        let hops = is_request(packet.op) || request_of(packet.op).is_some();
+        if hops && packet.hop_count == 0 {
+            book.name(
+                Rule::NhrpHops,
+                at,
+                format!("{name} {} with hop count 0", common.request_id),
+            );
+        }
+        match request_of(packet.op) {
+            Some(request) => self.reply(at, packet, (request, common), book),
+            None if is_request(packet.op) => self.request(at, packet, common, book),
+            None if packet.op == mpoa::op::KEEP_ALIVE => self.keep_alive(at, common, book),
+            None => {}
+        }
+    }
+
+    fn request(&mut self, at: &At, packet: &Packet, common: &Common, book: &mut Book) {
+        let key = (packet.op, common.source.clone(), common.request_id);
+        let name = mpoa::op_name(packet.op);
+        let way = (key.clone(), (at.link, at.way, at.vc));
+        let before = self.hops.get(&way).copied();
+        if let Some(before) = before.filter(|before| *before > packet.hop_count) {
+            let text = format!(
+                "{name} {} came with hop count {before}, and again with {}",
+                common.request_id, packet.hop_count
+            );
+            book.name(Rule::NhrpLoop, at, text);
+        }
+        self.hops.put(way, packet.hop_count, book);
+        let what = format!(
+            "{name} {} of {} for {}",
+            common.request_id,
+            shown(&common.source),
+            shown(&common.destination)
+        );
+        match packet.op {
+            op::REGISTRATION_REQUEST => {
+                self.registrations.ask(key.clone(), at, what, book);
+                if common.cies.iter().any(|cie| cie.holding_s == 0) {
+                    let text = format!("{name} {} with holding time 0", common.request_id);
+                    book.name(Rule::NhrpHolding, at, text);
+                }
+                behind_nat(at, common, book);
+            }
+            op::RESOLUTION_REQUEST => self.resolutions.ask(key.clone(), at, what, book),
+            op::PURGE_REQUEST if common.flags & flag::NO_REPLY != 0 => {}
+            op::PURGE_REQUEST => self.purges.ask(key.clone(), at, what, book),
+            _ => self.mpoa.ask(key.clone(), at, what, book),
+        }
+        let imposes = packet.op == mpoa::op::IMPOSITION_REQUEST;
+        if imposes && packet.extension(mpoa::ext::DLL_HEADER).is_none() {
+            let text = format!("{name} {} has none", common.request_id);
+            book.name(Rule::MpoaHeader, at, text);
+        }
+        let told = Told {
+            source_nbma: common.source_nbma.clone(),
+            destination: common.destination.clone(),
+        };
+        if self.told.len() >= book.limits.open {
+            self.told = Open::default();
+        }
+        self.told.put(key, told, book);
+    }
+
+    fn reply(
+        &mut self,
+        at: &At,
+        packet: &Packet,
+        (request, common): (u8, &Common),
+        book: &mut Book,
+    ) {
+        let key = (request, common.source.clone(), common.request_id);
+        let name = mpoa::op_name(packet.op);
+        let requests = match request {
+            op::REGISTRATION_REQUEST => &mut self.registrations,
+            op::RESOLUTION_REQUEST => &mut self.resolutions,
+            op::PURGE_REQUEST => &mut self.purges,
+            _ => &mut self.mpoa,
+        };
+        if requests.answer(&key).is_none() {
+            let back = at.way.map(|way| !way);
+            let waiting = requests.waiting(|(kind, source, _), asked| {
+                let here = asked.at.link == at.link && asked.at.way == back;
+                here && *kind == request && *source == common.source
+            });
+            if let Some(asked) = waiting {
+                let text = format!("{name} {}, while {} waits", common.request_id, asked.what);
+                book.name(Rule::NhrpId, at, text);
+            }
+        }
+        let told = self.told.get(&key);
+        let differs = |told: &Told| {
+            told.destination != common.destination || told.source_nbma != common.source_nbma
+        };
+        if told.is_some_and(differs) {
+            let id = common.request_id;
+            let text = format!("{name} {id} has other addresses than its request");
+            book.name(Rule::NhrpReply, at, text);
+        }
+        self.verdict(at, packet, (request, common), book);
+    }
+
+    /// The code of a reply, and its holding time.
+    fn verdict(&self, at: &At, packet: &Packet, (request, common): (u8, &Common), book: &mut Book) {
+        let name = mpoa::op_name(packet.op);
+        let (from, to) = (shown(&common.destination), shown(&common.source));
+        let refused = common.cies.iter().find(|cie| cie.code != code::OK);
+        if let Some(cie) = refused {
+            let rule = match request < mpoa::op::IMPOSITION_REQUEST {
+                true => Rule::NhrpRefused,
+                false => Rule::MpoaRefused,
+            };
+            let why = mpoa::code_name(cie.code);
+            let text = format!("{name} {}: code {} ({why})", common.request_id, cie.code);
+            let words = match request {
+                op::REGISTRATION_REQUEST => format!("{from} does not register {to}: {why}"),
+                _ => format!("{to} gets no answer about {from}: {why}"),
+            };
+            book.tell(at, words);
+            book.name(rule, at, text);
+            if request == op::RESOLUTION_REQUEST && cie.holding_s != 0 {
+                let text = format!(
+                    "{name} {}: holding time {} s",
+                    common.request_id, cie.holding_s
+                );
+                book.name(Rule::NhrpNakHolding, at, text);
+            }
+            return;
+        }
+        let wants_time = matches!(request, op::REGISTRATION_REQUEST | op::RESOLUTION_REQUEST);
+        if wants_time && common.cies.iter().any(|cie| cie.holding_s == 0) {
+            let text = format!("{name} {} with holding time 0", common.request_id);
+            book.name(Rule::NhrpHolding, at, text);
+        }
+        let Some(cie) = common.cies.first() else {
+            return;
+        };
+        match request {
+            op::REGISTRATION_REQUEST => {
+                let text = format!("{from} registers {to} for {} s", cie.holding_s);
+                book.tell(at, text);
+            }
+            op::RESOLUTION_REQUEST => {
+                let at_nbma = shown_nbma(&cie.nbma);
+                let text = format!(
+                    "{to} learns that {from} is behind {} at {at_nbma}",
+                    shown(&cie.protocol)
+                );
+                book.tell(at, text);
+            }
+            _ => {}
+        }
+    }
+
+    fn keep_alive(&mut self, at: &At, common: &Common, book: &mut Book) {
+        let key = (at.link, at.way, at.vc);
+        let before = self.keep_alives.get(&key).copied();
+        if let Some(before) = before.filter(|before| *before > common.request_id) {
+            let text = format!("number {} after {before}", common.request_id);
+            book.name(Rule::MpoaKeepAlive, at, text);
+        }
+        self.keep_alives.put(key, common.request_id, book);
+    }
+
+    fn error(&mut self, at: &At, indication: &ErrorIndication, book: &mut Book) {
+        let why = error::name(indication.code);
+        let (from, to) = (shown(&indication.source), shown(&indication.destination));
+        let text = format!(
+            "code {} ({why}) at offset {}",
+            indication.code, indication.offset
+        );
+        let about = Packet::decode(&indication.offending);
+        let about = about.ok().and_then(|packet| {
+            let id = packet.common()?.request_id;
+            Some((packet.op, id, packet.common()?.source.clone()))
+        });
+        let what = match &about {
+            Some((kind, id, _)) => format!("{} {id}", mpoa::op_name(*kind)),
+            None => "a packet".to_owned(),
+        };
+        book.tell(at, format!("{from} refuses {what} of {to}: {why}"));
+        book.name(Rule::NhrpError, at, text);
+        if indication.code == error::AUTHENTICATION {
+            self.auths.refused(at);
+        }
+        // The error is the answer.
+        if let Some((kind, id, source)) = about {
+            let key = (kind, source, id);
+            for requests in [
+                &mut self.registrations,
+                &mut self.resolutions,
+                &mut self.purges,
+                &mut self.mpoa,
+            ] {
+                requests.answer(&key);
+            }
+        }
+    }
+
+    fn extensions(&self, at: &At, packet: &Packet, book: &mut Book) {
+        if let Some(kind) =
+            mpoa::unknown_compulsory(packet).filter(|kind| *kind != ext::NAT_ADDRESS)
+        {
+            let text = format!("extension {kind}");
+            book.name(Rule::NhrpCompulsory, at, text);
+        }
+        let mut kinds: Vec<u16> = packet
+            .extensions
+            .iter()
+            .flatten()
+            .map(|one| one.kind())
+            .collect();
+        kinds.sort_unstable();
+        let twice = kinds.windows(2).find(|pair| pair.first() == pair.last());
+        // Vendors may have several.
+        if let Some(&[kind, _]) = twice.filter(|pair| !pair.contains(&ext::VENDOR)) {
+            let text = format!("extension {kind} occurs twice");
+            book.name(Rule::NhrpTwice, at, text);
+        }
+        let wrong = DllHeader::of(packet)
+            .map(drop)
+            .and_then(|()| Tag::of(packet).map(drop));
+        if let Err(failure) = wrong {
+            book.name(Rule::MpoaExtension, at, failure.to_string());
+        }
+    }
+
+    pub(crate) fn end(&self, now_ns: i128, book: &mut Book) {
+        self.registrations
+            .end(Rule::NhrpRegistration, ANSWER, now_ns, book);
+        self.resolutions
+            .end(Rule::NhrpResolution, ANSWER, now_ns, book);
+        self.purges.end(Rule::NhrpPurge, ANSWER, now_ns, book);
+        self.mpoa.end(Rule::MpoaAnswer, ANSWER, now_ns, book);
+        let mut deaf = |at: &At| {
+            let waiting = [&self.registrations, &self.resolutions].into_iter();
+            waiting.into_iter().any(|requests| {
+                let same = |asked: &At| asked.link == at.link && asked.way == at.way;
+                requests.waiting(|_, asked| same(&asked.at)).is_some()
+            })
+        };
+        self.auths.end(&mut deaf, book);
+    }
+}
+
+/// Lengths of addresses, by their families.
+fn lengths(at: &At, packet: &Packet, common: &Common, book: &mut Book) {
+    let nbma = match packet.afn {
+        AFN_IPV4 => 4,
+        AFN_NSAP => 20,
+        _ => return,
+    };
+    let cies = common.cies.iter().map(|cie| &cie.nbma);
+    let wrong = std::iter::once(&common.source_nbma)
+        .chain(cies)
+        .find(|address| !matches!(address.octets().len(), 0) && address.octets().len() != nbma);
+    // Prefixes of ATM addresses are shorter than 20 octets in no field of an entry.
+    if let Some(address) = wrong {
+        let octets = counted(address.octets().len(), "octet", "octets");
+        let text = format!(
+            "an NBMA address of {octets}, where family {} has {nbma}",
+            packet.afn
+        );
+        book.name(Rule::NhrpAddress, at, text);
+    }
+}
+
+/// A registration whose NBMA address is not the one that the packet comes from: a spoke behind NAT.
+fn behind_nat(at: &At, common: &Common, book: &mut Book) {
+    let Some(told) = common.source_nbma.ip() else {
+        return;
+    };
+    if at.vc.is_none()
+        && at
+            .from
+            .parse()
+            .is_ok_and(|from: std::net::IpAddr| from != told)
+    {
+        book.note(format!(
+            "{} registers {told} from {}: it is behind NAT, or the request was passed on",
+            shown(&common.source),
+            at.from
+        ));
+    }
+}
