@@ -4,6 +4,7 @@ mod atptest;
 mod check;
 mod daemons;
 mod events;
+mod extcap;
 mod follow;
 mod groups;
 mod manage;
@@ -23,6 +24,7 @@ pub(crate) use atptest::*;
 pub(crate) use check::*;
 pub(crate) use daemons::*;
 pub(crate) use events::*;
+pub(crate) use extcap::*;
 pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
@@ -65,7 +67,7 @@ Examples:
 
 /// A complete ATM internetwork in user space: LANE, MPOA, signalling, switches, hosts.
 #[derive(Debug, Parser)]
-#[command(name = "aerostat", version, after_help = EXIT_CODES, max_term_width = 80)]
+#[command(name = "aerostat", version, long_version = crate::version::LONG, after_help = EXIT_CODES, max_term_width = 80)]
 #[command(help_template = groups::template())]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -145,6 +147,8 @@ pub(crate) enum Command {
     Move(MoveArgs),
     /// Record PDUs or cells on links of a running lab as pcapng
     Capture(CaptureArgs),
+    /// Links of running labs as interfaces of Wireshark, which calls this
+    Extcap(ExtcapArgs),
     /// Show the messages on links of a running lab as a ladder
     Trace(TraceArgs),
     /// The events of a running lab as JSON lines

@@ -9,6 +9,7 @@ mod doctor;
 mod down;
 pub(crate) mod events;
 mod exec;
+mod extcap;
 mod fault;
 mod follow;
 pub(crate) mod graph;
@@ -79,6 +80,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Mount(args) => mount::run(&args),
         Command::Move(args) => move_station::run(&args),
         Command::Capture(args) => capture::run(args),
+        Command::Extcap(args) => extcap::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),
         Command::View(args) => view::run(&args),

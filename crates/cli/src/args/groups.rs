@@ -44,7 +44,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Serve other programs",
-        &["mount", "metrics", "completion", "man", "help"],
+        &["mount", "metrics", "extcap", "completion", "man", "help"],
     ),
 ];
 

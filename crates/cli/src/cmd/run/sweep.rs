@@ -28,6 +28,7 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Format;
 use crate::progress;
+use crate::version::VERSION;
 use aerostat_lab::results;
 use aerostat_wire::counted;
 use indicatif::ProgressBar;
@@ -47,9 +48,6 @@ const KEEPER: Keeper = Keeper {
 
 /// Most lines of the runs themselves, such as warnings, that a sweep shows.
 const LINES: usize = 40;
-
-/// Version of the program: results of another one are no results of this one.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Does all runs that are missing, and writes the table.
 pub(crate) fn run(args: &SweepArgs) -> Outcome {
