@@ -18,6 +18,7 @@ mod rfc2544;
 mod run;
 mod sweep;
 mod up;
+mod verify;
 mod view;
 
 pub(crate) use atptest::*;
@@ -37,6 +38,7 @@ pub(crate) use rfc2544::*;
 pub(crate) use run::*;
 pub(crate) use sweep::*;
 pub(crate) use up::*;
+pub(crate) use verify::*;
 pub(crate) use view::*;
 
 use crate::names;
@@ -161,6 +163,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Run a lab and tell whether it does what its checks say
     Check(CheckArgs),
+    /// Run kept results again and tell whether they are the same
+    Verify(VerifyArgs),
     /// Run a command inside a host of a running lab
     Exec(ExecArgs),
     /// Open a shell inside a host of a running lab

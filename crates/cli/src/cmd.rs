@@ -37,6 +37,7 @@ mod store;
 mod trace;
 mod up;
 mod validate;
+mod verify;
 mod view;
 
 use crate::args::{Cli, Command};
@@ -87,6 +88,7 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Metrics(args) => metrics::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Shell(args) => exec::shell(&args),
         Command::Ping(args) => measure::ping(&args),

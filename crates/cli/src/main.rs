@@ -9,6 +9,7 @@
 //! shipped.rs the labs that are part of the program
 //! words.rs   options that may stand before the verb      names.rs   what the shell completes
 //! preload.rs the library for programs with ATM sockets of Linux
+//! manifest.rs what a new run of the same results needs     version.rs  what the program was made of
 //! ```
 //!
 //! Data go to standard output, messages to standard error. A closed pipe is not a failure.
@@ -20,6 +21,7 @@ mod exit;
 mod interrupt;
 mod labs;
 mod linux_text;
+mod manifest;
 mod names;
 mod output;
 mod plot;

@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "ls",
             "validate",
             "check",
+            "verify",
             "graph",
             "overhead",
             "doctor",

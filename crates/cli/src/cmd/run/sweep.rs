@@ -26,6 +26,7 @@ use crate::args::{OutputArgs, ResultArgs, RunArgs, SweepArgs, SweepForm};
 use crate::cmd::store::{Keeper, Key, Record, Store};
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::manifest::{self, Manifest, Verb};
 use crate::output::Format;
 use crate::progress;
 use crate::version::VERSION;
@@ -176,6 +177,12 @@ fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
     }
 }
 
+/// The word of a value on the command line.
+fn word(value: impl clap::ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 /// All that the runs of a sweep have in common.
 struct Sweep<'a> {
     args: &'a SweepArgs,
@@ -284,6 +291,14 @@ impl Sweep<'_> {
     fn kept(&self, table: &Path, form: SweepForm, runs: &Path) -> Outcome {
         // A user who sees the file of runs may interrupt.
         let interrupt = Interrupt::catch()?;
+        let directory = self
+            .args
+            .out
+            .as_deref()
+            .filter(|out| table.parent() == Some(out));
+        if let Some(directory) = directory {
+            manifest::remove(directory)?;
+        }
         let mut store = Store::open(runs, self.args.again, KEEPER)?;
         let keys = (0..self.variants.len()).map(|number| self.key(number));
         let found = store.find(keys)?;
@@ -336,7 +351,44 @@ impl Sweep<'_> {
             exit::say(format_args!("{} is written", table.display()));
         }
         let drawn = self.draw(plots)?;
+        if let (Some(directory), true) = (directory, places.iter().all(Option::is_some)) {
+            self.leave_manifest(directory, &[(table, false), (runs, true)])?;
+        }
         Ok(Exit::Ok.with_warnings(warn || !drawn))
+    }
+
+    /// Writes the manifest of a directory with the table and the runs.
+    fn leave_manifest(&self, directory: &Path, files: &[(&Path, bool)]) -> Result<(), Failure> {
+        let args = self.args;
+        let first = &self.variants[0];
+        let overrides = super::overrides(self.options, &first.overrides(), first.seed);
+        let checked = crate::labs::told(&args.lab, self.input.load(&args.lab, &overrides))?;
+        let mut manifest = Manifest::new(Verb::Sweep);
+        manifest.lab(&args.lab, &checked)?;
+        for values in &args.set {
+            manifest.option("set", values.clone());
+        }
+        if let Some(points) = &args.points {
+            let name = points.file_name().unwrap_or_default().to_string_lossy();
+            let name = format!("points/{name}");
+            manifest.file(name.clone(), points)?;
+            manifest.option("points", name);
+        }
+        let own = || checked.lab.seed.to_string();
+        manifest.seeds = args.seeds.clone().unwrap_or_else(own);
+        manifest.option_if("seeds", args.seeds.clone());
+        manifest.option_if("until", args.until.clone());
+        match &args.table {
+            Some(table) => manifest.option("table", table.clone()),
+            None => manifest.option("per", word(args.per)),
+        }
+        manifest.option_if("mean", args.mean.then_some(""));
+        manifest.option_if("output", args.output.map(word));
+        for (file, any_order) in files {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            manifest.result(directory, &name, *any_order)?;
+        }
+        manifest.write(directory)
     }
 
     /// Record of a run; `None` if it has failed, or was interrupted.
