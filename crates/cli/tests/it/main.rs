@@ -22,6 +22,7 @@ mod shipped;
 mod site;
 mod stream;
 mod sweep;
+mod verify;
 mod wireshark;
 mod words;
 
