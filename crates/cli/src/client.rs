@@ -41,24 +41,28 @@ pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
     }
 }
 
-/// The version of the program that runs a lab, in words.
+/// The version of the program that runs a lab, in words. Programs up to 0.2.0 do not say it.
 pub(crate) fn version_of(lab: &LabState) -> &str {
     match &*lab.version {
-        "" => "0.2.0 or older",
+        "" => "older",
         version => version,
     }
 }
 
 /// Tells that a lab is of another version than this program, which an upgrade under a running lab makes so.
 fn tell_other_version(lab: &LabState) {
-    if lab.version != VERSION {
-        say(format_args!(
-            "note: lab '{}' runs version {}, and this is {VERSION}: 'aerostat down' works; start the lab anew if something \
-             else does not",
-            lab.name,
-            aerostat_lab::printable::line(version_of(lab))
-        ));
+    if lab.version == VERSION {
+        return;
     }
+    let other = match &*lab.version {
+        "" => "an older version".to_owned(),
+        version => format!("version {}", aerostat_lab::printable::line(version)),
+    };
+    say(format_args!(
+        "note: lab '{}' runs {other}, and this is {VERSION}: 'aerostat down' works; start the lab anew if something else \
+         does not",
+        lab.name
+    ));
 }
 
 /// A connection to the selected lab.

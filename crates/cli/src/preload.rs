@@ -2,7 +2,7 @@
 //! command, so that it may be missing. A static command has none of its own, and finds that of the Debian package.
 
 use crate::version;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Its name.
 pub(crate) const NAME: &str = "libaerostat_preload.so";
@@ -20,16 +20,14 @@ pub(crate) const fn advice() -> &'static str {
     }
 }
 
-/// The library beside this command, or where packages put libraries.
+/// The library beside this command, or in the folder of libraries that belongs to its folder.
 pub(crate) fn find() -> Option<PathBuf> {
     let command = std::env::current_exe().ok()?;
     let directory = command.parent()?;
-    let places = ["", "../lib/aerostat", "../lib"].map(|place| directory.join(place));
-    let mut paths = places
-        .iter()
-        .map(PathBuf::as_path)
-        .chain([Path::new(OF_PACKAGE)])
-        .map(|place| place.join(NAME));
+    let beside = ["", "../lib/aerostat", "../lib"].map(|place| directory.join(place));
+    let package = version::IS_STATIC.then(|| PathBuf::from(OF_PACKAGE));
+    let places = beside.into_iter().chain(package);
+    let mut paths = places.map(|place| place.join(NAME));
     paths.find(|path| path.exists())
 }
 
