@@ -1,9 +1,9 @@
 //! Manifests of result directories: everything that a new run of the same results needs, and the sum of each file.
 //!
 //! `run --out`, `sweep --out` and `reproduce --report` leave `manifest.json` in their directory when all other files
-//! have their names. `aerostat verify` reads it, perhaps on another machine and from somebody who cannot be trusted. So a
-//! manifest has no command line: it has a verb and options, of which [`Manifest::read`] knows each, and texts of files
-//! that go into a directory of their own.
+//! have their names. `aerostat verify` reads it, perhaps on another machine, and from a sender who cannot be trusted.
+//! So a manifest has no command line: it has a verb and options, of which [`Manifest::read`] knows each, and texts of
+//! files that go into a directory of their own.
 
 use crate::exit::Failure;
 use crate::version;
@@ -304,7 +304,7 @@ impl Manifest {
     /// The manifest of a directory.
     ///
     /// # Errors
-    /// If there is none, or it is none of this program: wrong usage.
+    /// If the directory has no manifest, or one that this program does not understand: wrong usage.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
         let file = directory.join(NAME);
         let bad = |why: String| Failure::usage(format!("{}: {why}", file.display()));

@@ -1,4 +1,4 @@
-//! What this program was made of, for `--version`, reports and manifests of results.
+//! Facts about this program, for `--version`, reports and manifests of results.
 
 /// Version of the program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -37,8 +37,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The program of the process that opens it. Under this name the helper starts daemons of its own version, also after an
-/// upgrade or a removal of the file.
+/// The program of the process that opens it. By this name the helper starts daemons of its own version, also after the
+/// file was replaced or removed.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How to run a lab.

@@ -52,6 +52,20 @@ fn interfaces() -> Vec<Interface> {
     all
 }
 
+/// Options of an interface: each with its title and its explanation.
+const OPTIONS: [(&str, &str, &str); 2] = [
+    (
+        "--both-ends",
+        "Record both ends",
+        "A packet that arrives is there twice",
+    ),
+    (
+        "--cells",
+        "Record single cells",
+        "Cells of OAM too, instead of whole PDUs",
+    ),
+];
+
 /// Answers Wireshark's question.
 pub(crate) fn run(args: &ExtcapArgs) -> Outcome {
     let mut out = io::stdout().lock();
@@ -64,62 +78,44 @@ pub(crate) fn run(args: &ExtcapArgs) -> Outcome {
             let (name, title) = (plain(&interface.name()), plain(&interface.title()));
             writeln!(out, "interface {{value={name}}}{{display={title}}}")?;
         }
-        return Ok(Exit::Ok);
-    }
-    if args.extcap_dlts {
+    } else if args.extcap_dlts {
         writeln!(
             out,
             "dlt {{number={SUNATM}}}{{name=SUNATM}}{{display=AAL5 PDUs with VPI and VCI}}"
         )?;
-        return Ok(Exit::Ok);
-    }
-    if args.extcap_config {
-        for (number, option, what, more) in [
-            (
-                0,
-                "--both-ends",
-                "Record both ends",
-                "A packet that arrives is there twice",
-            ),
-            (
-                1,
-                "--cells",
-                "Record single cells",
-                "Cells of OAM too, instead of whole PDUs",
-            ),
-        ] {
+    } else if args.extcap_config {
+        for (number, (option, title, more)) in OPTIONS.iter().enumerate() {
             writeln!(
                 out,
-                "arg {{number={number}}}{{call={option}}}{{display={what}}}{{tooltip={more}}}\
+                "arg {{number={number}}}{{call={option}}}{{display={title}}}{{tooltip={more}}}\
                  {{type=boolflag}}{{default=false}}"
             )?;
         }
-        return Ok(Exit::Ok);
+    } else {
+        drop(out);
+        return capture(args);
     }
+    Ok(Exit::Ok)
+}
+
+/// Records an interface into Wireshark's pipe.
+fn capture(args: &ExtcapArgs) -> Outcome {
     let (true, Some(fifo)) = (args.capture, &args.fifo) else {
-        return Err(Failure::usage("extcap needs a question of Wireshark").hint(
-            "--extcap-interfaces, --extcap-dlts, --extcap-config or --capture; 'aerostat capture' is for people",
-        ));
+        let hint = "--extcap-interfaces, --extcap-dlts, --extcap-config or --capture; 'aerostat capture' is for people";
+        return Err(Failure::usage("extcap needs a question of Wireshark").hint(hint));
     };
-    if args
-        .extcap_capture_filter
-        .as_ref()
-        .is_some_and(|filter| !filter.is_empty())
-    {
+    let filter = args.extcap_capture_filter.as_deref().unwrap_or_default();
+    if !filter.is_empty() {
         return Err(Failure::usage("links of a lab have no capture filters")
             .hint("leave the capture filter empty, and use a display filter"));
     }
     let wanted = args.extcap_interface.as_deref().unwrap_or_default();
-    let all = interfaces();
-    let interface = all
-        .into_iter()
-        .find(|interface| plain(&interface.name()) == wanted);
-    let Some(interface) = interface else {
+    let mut all = interfaces().into_iter();
+    let Some(interface) = all.find(|interface| plain(&interface.name()) == wanted) else {
         let text = format!("no running lab has the interface '{wanted}'");
         return Err(Failure::new(Exit::NotRunning, text)
             .hint("the lab may have ended: refresh the list of interfaces"));
     };
-    drop(out);
     capture::quietly(CaptureArgs {
         links: interface.link.into_iter().collect(),
         write: fifo.clone(),

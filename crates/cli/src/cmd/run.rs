@@ -131,19 +131,28 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         exit::say(format_args!("warning: {warning}"));
     }
     captured.map_err(|error| unwritten(&error, args))?;
-    if let (Some(directory), false, false) = (&args.results.out, args.one_of_several, interrupted) {
-        let mut manifest = manifest_of(args, checked)?;
-        manifest.seeds = lab.seed.to_string();
-        for file in files::there(directory) {
-            manifest.result(directory, &file, false)?;
-        }
-        manifest.write(directory)?;
-    }
+    leave_manifest(args, checked, interrupted)?;
     Ok(if warnings.is_empty() && !interrupted {
         Exit::Ok
     } else {
         Exit::Warnings
     })
+}
+
+/// With `--out`: writes the manifest of a whole run that is not one of several.
+fn leave_manifest(args: &RunArgs, checked: &Checked, interrupted: bool) -> Result<(), Failure> {
+    let Some(directory) = &args.results.out else {
+        return Ok(());
+    };
+    if args.one_of_several || interrupted {
+        return Ok(());
+    }
+    let mut manifest = manifest_of(args, checked)?;
+    manifest.seeds = checked.lab.seed.to_string();
+    for file in files::there(directory) {
+        manifest.result(directory, &file, false)?;
+    }
+    manifest.write(directory)
 }
 
 /// The manifest of results, without their files.

@@ -12,10 +12,11 @@ use crate::interrupt::Interrupt;
 use crate::manifest::{self, Manifest, Sum};
 use crate::output::{self, Rows};
 use crate::version;
+use aerostat_lab::files::{self, Named};
 use aerostat_wire::counted;
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -26,11 +27,11 @@ const RESULTS: &str = "results";
 /// Most lines of a failed run that are shown.
 const LINES: usize = 8;
 
-/// What is known of a file.
+/// Verdict on a file.
 struct Verdict {
     file: String,
     state: &'static str,
-    /// The first difference in words; empty if there is none, or nothing to compare with.
+    /// The first difference in words; empty without a difference, and without a file to compare with.
     difference: String,
 }
 
@@ -162,9 +163,11 @@ impl Again {
         for input in &manifest.inputs {
             let file = directory.join(&input.file);
             let written = file.parent().map_or(Ok(()), fs::create_dir_all);
-            written
-                .and_then(|()| fs::write(&file, &input.text))
-                .map_err(failed)?;
+            written.map_err(failed)?;
+            files::write_whole(&file, Named::ByProgram, |out| {
+                out.write_all(input.text.as_bytes())
+            })
+            .map_err(failed)?;
         }
         let interrupt = Interrupt::catch()?;
         let output = Command::new(std::env::current_exe()?)

@@ -12,6 +12,7 @@ mod overhead;
 mod questions;
 mod queues;
 mod recordings;
+mod releases;
 mod reproduce;
 mod results;
 mod running;

@@ -177,6 +177,15 @@ fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
     }
 }
 
+/// Tells of lines of the store that are no runs.
+fn say_bad(bad: Option<&(usize, String)>, runs: &Path) {
+    if let Some((lines, first)) = bad {
+        let runs = runs.display();
+        let lines = counted(*lines, "line is no run and is", "lines are no runs and are");
+        exit::say(format_args!("warning: {runs}: {lines} left out; {first}"));
+    }
+}
+
 /// The word of a value on the command line.
 fn word(value: impl clap::ValueEnum) -> String {
     let value = value.to_possible_value();
@@ -291,14 +300,8 @@ impl Sweep<'_> {
     fn kept(&self, table: &Path, form: SweepForm, runs: &Path) -> Outcome {
         // A user who sees the file of runs may interrupt.
         let interrupt = Interrupt::catch()?;
-        let directory = self
-            .args
-            .out
-            .as_deref()
-            .filter(|out| table.parent() == Some(out));
-        if let Some(directory) = directory {
-            manifest::remove(directory)?;
-        }
+        let directory = self.directory(table);
+        directory.map_or(Ok(()), manifest::remove)?;
         let mut store = Store::open(runs, self.args.again, KEEPER)?;
         let keys = (0..self.variants.len()).map(|number| self.key(number));
         let found = store.find(keys)?;
@@ -306,11 +309,7 @@ impl Sweep<'_> {
         let todo = (0..places.len()).filter(|number| places[*number].is_none());
         let todo: Vec<usize> = todo.collect();
         self.say_found(places.len() - todo.len(), found.stale, runs);
-        if let Some((lines, first)) = &found.bad {
-            let runs = runs.display();
-            let lines = counted(*lines, "line is no run and is", "lines are no runs and are");
-            exit::say(format_args!("warning: {runs}: {lines} left out; {first}"));
-        }
+        say_bad(found.bad.as_ref(), runs);
         let bar = self.bar(todo.len());
         let count = todo.len();
         let plan = self.plan()?.only(todo).at_once();
@@ -355,6 +354,12 @@ impl Sweep<'_> {
             self.leave_manifest(directory, &[(table, false), (runs, true)])?;
         }
         Ok(Exit::Ok.with_warnings(warn || !drawn))
+    }
+
+    /// The directory that `--out` names, and not the file of a table.
+    fn directory(&self, table: &Path) -> Option<&Path> {
+        let out = self.args.out.as_deref();
+        out.filter(|out| table.parent() == Some(out))
     }
 
     /// Writes the manifest of a directory with the table and the runs.
