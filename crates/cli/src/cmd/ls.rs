@@ -21,7 +21,7 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs());
-    let mut rows = Rows::new(&["lab", "pid", "file", "up_s", "version", "state"]);
+    let mut rows = Rows::new(&["lab", "pid", "file", "up_s", "state", "version"]);
     for lab in labs {
         let state = state(&lab.name);
         let up = now.saturating_sub(lab.started);
@@ -31,8 +31,8 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
             lab.pid.into(),
             lab.file.into(),
             up.into(),
-            version.into(),
             state.into(),
+            version.into(),
         ]);
     }
     output::write(args.output.form(), "aerostat.labs.v1", &[rows])?;
