@@ -9,11 +9,11 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, page, peers, first. Without options each fuzz target
+Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, page, peers, packages, first. Without options each fuzz target
 runs 300 s (machine_tcp 10 million inputs, at most 40 times as long), then 100000 mutants, 10000 schedules, tests with 20
 seeds, an hour in which busy loops take all cores and no healthy daemon may be replaced, 40 random labs beside Linux
 kernels (root), all labs in a browser's tab and the page of a lab for eight hours of it (chromium), the virtual machines of interop/ with every version of the UNI,
-and the README's first command in a clone without a build: a night. --short takes about fifteen minutes: 10 s, 2000,
+packages built twice and tried on a new Debian (cargo-deb, debootstrap), and the README's first command in a clone without a build: a night. --short takes about fifteen minutes: 10 s, 2000,
 100, 2, one minute, 2 labs.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
 --corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
@@ -22,7 +22,7 @@ TEXT
 }
 
 fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600 worlds=40
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,tabs,page,peers,first
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,tabs,page,peers,packages,first
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. Empty: no target is known to fail.
 known_target="" known_words="${NIGHTLY_KNOWN_WORDS:-}"
 
@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,tabs,* | *,page,* | *,peers,* | *,first,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,tabs,* | *,page,* | *,peers,* | *,packages,* | *,first,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -164,6 +164,32 @@ wanted page && attempt page page
 # Every version of the UNI, and the slow tests; ./check --rest runs one version.
 peers() { cargo build -q --release && interop/run --aerostat target/release/aerostat --slow --again 1; }
 wanted peers && attempt peers peers
+# Packages of two clones in two directories have the same bytes; both builds give the same results in all labs; and
+# all of it works on a new Debian.
+packages() (
+    set -e
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    for clone in one another-name; do
+        git clone -q . "$scratch/$clone"
+        # Assertions of the other parts are no part of a package.
+        env -u CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS -u CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS \
+            "$scratch/$clone/packages/build" --out "$scratch/$clone.out"
+        dynamic=$scratch/$clone/target/packages/root/aerostat/usr/bin/aerostat
+        cp "$dynamic" "$scratch/aerostat"
+        rm -rf "${scratch:?}/$clone"
+    done
+    diff -r "$scratch/one.out" "$scratch/another-name.out"
+    packages/compare "$scratch/aerostat" "$scratch"/one.out/aerostat-*-linux-static
+    packages/try "$scratch/one.out" || [ $? = 77 ]
+)
+if wanted packages; then
+    if ! command -v cargo-deb > /dev/null || ! command -v dpkg-shlibdeps > /dev/null; then
+        result packages FAILED "needs cargo-deb and dpkg-dev (docs/install.md)"
+    else
+        attempt packages packages
+    fi
+fi
 # The README's first command where nothing is built, with its time.
 first() {
     local clone

@@ -5,6 +5,7 @@ mod check;
 mod daemons;
 mod events;
 mod explain;
+mod extcap;
 mod follow;
 mod groups;
 mod manage;
@@ -18,6 +19,7 @@ mod rfc2544;
 mod run;
 mod sweep;
 mod up;
+mod verify;
 mod view;
 
 pub(crate) use atptest::*;
@@ -25,6 +27,7 @@ pub(crate) use check::*;
 pub(crate) use daemons::*;
 pub(crate) use events::*;
 pub(crate) use explain::*;
+pub(crate) use extcap::*;
 pub(crate) use follow::*;
 pub(crate) use manage::*;
 pub(crate) use measure::*;
@@ -37,6 +40,7 @@ pub(crate) use rfc2544::*;
 pub(crate) use run::*;
 pub(crate) use sweep::*;
 pub(crate) use up::*;
+pub(crate) use verify::*;
 pub(crate) use view::*;
 
 use crate::names;
@@ -67,7 +71,7 @@ Examples:
 
 /// A complete ATM internetwork in user space: LANE, MPOA, signalling, switches, hosts.
 #[derive(Debug, Parser)]
-#[command(name = "aerostat", version, after_help = EXIT_CODES, max_term_width = 80)]
+#[command(name = "aerostat", version, long_version = crate::version::LONG, after_help = EXIT_CODES, max_term_width = 80)]
 #[command(help_template = groups::template())]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -149,6 +153,8 @@ pub(crate) enum Command {
     Move(MoveArgs),
     /// Record PDUs or cells on links of a running lab as pcapng
     Capture(CaptureArgs),
+    /// Links of running labs as interfaces of Wireshark, which calls this
+    Extcap(ExtcapArgs),
     /// Show the messages on links of a running lab as a ladder
     Trace(TraceArgs),
     /// The events of a running lab as JSON lines
@@ -161,6 +167,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Run a lab and tell whether it does what its checks say
     Check(CheckArgs),
+    /// Run kept results again and tell whether they are the same
+    Verify(VerifyArgs),
     /// Run a command inside a host of a running lab
     Exec(ExecArgs),
     /// Open a shell inside a host of a running lab

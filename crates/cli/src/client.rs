@@ -1,9 +1,9 @@
 //! Talking to a running lab.
 
 use crate::args::RunningLab;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, say};
 use aerostat_live::control::{Answer, Client, Request};
-use aerostat_live::runtime_dir::{self, LabState};
+use aerostat_live::runtime_dir::{self, LabState, VERSION};
 use serde_json::Value;
 use std::io::ErrorKind;
 
@@ -41,9 +41,34 @@ pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
     }
 }
 
+/// The version of the program that runs a lab, in words. Programs up to 0.2.0 do not say it.
+pub(crate) fn version_of(lab: &LabState) -> &str {
+    match &*lab.version {
+        "" => "older",
+        version => version,
+    }
+}
+
+/// Tells that a lab is of another version than this program, which an upgrade under a running lab makes so.
+fn tell_other_version(lab: &LabState) {
+    if lab.version == VERSION {
+        return;
+    }
+    let other = match &*lab.version {
+        "" => "an older version".to_owned(),
+        version => format!("version {}", aerostat_lab::printable::line(version)),
+    };
+    say(format_args!(
+        "note: lab '{}' runs {other}, and this is {VERSION}: 'aerostat down' works; start the lab anew if something else \
+         does not",
+        lab.name
+    ));
+}
+
 /// A connection to the selected lab.
 pub(crate) fn connect(which: &RunningLab) -> Result<Client, Failure> {
     let lab = choose(which)?;
+    tell_other_version(&lab);
     Client::connect(&runtime_dir::socket_of(&lab.name)).map_err(|error| {
         let (name, pid) = (&lab.name, lab.pid);
         let text = format!("lab '{name}' (process {pid}) does not answer: {error}");

@@ -10,6 +10,7 @@ mod down;
 pub(crate) mod events;
 mod exec;
 mod explain;
+mod extcap;
 mod fault;
 mod follow;
 pub(crate) mod graph;
@@ -37,6 +38,7 @@ mod store;
 mod trace;
 mod up;
 mod validate;
+mod verify;
 mod view;
 
 use crate::args::{Cli, Command};
@@ -80,12 +82,14 @@ pub(crate) fn dispatch(mut cli: Cli) -> Outcome {
         Command::Mount(args) => mount::run(&args),
         Command::Move(args) => move_station::run(&args),
         Command::Capture(args) => capture::run(args),
+        Command::Extcap(args) => extcap::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),
         Command::View(args) => view::run(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Shell(args) => exec::shell(&args),
         Command::Ping(args) => measure::ping(&args),

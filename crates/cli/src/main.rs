@@ -9,6 +9,7 @@
 //! shipped.rs the labs that are part of the program
 //! words.rs   options that may stand before the verb      names.rs   what the shell completes
 //! preload.rs the library for programs with ATM sockets of Linux
+//! manifest.rs what a new run of the same results needs     version.rs  what the program was made of
 //! ```
 //!
 //! Data go to standard output, messages to standard error. A closed pipe is not a failure.
@@ -20,6 +21,7 @@ mod exit;
 mod interrupt;
 mod labs;
 mod linux_text;
+mod manifest;
 mod names;
 mod output;
 mod plot;
@@ -27,6 +29,7 @@ mod preload;
 mod progress;
 mod shipped;
 mod site;
+mod version;
 mod web;
 mod words;
 
@@ -35,8 +38,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Subcommands with the names and functions of linux-atm's tools.
-const TOOLS: [&str; 3] = ["atmarp", "atmaddr", "atmdiag"];
+/// Names by which the program may be called, as links to it, and the subcommand of each: linux-atm's tools, and that in
+/// the extcap folder of Wireshark.
+const TOOLS: [(&str, &str); 4] = [
+    ("atmarp", "atmarp"),
+    ("atmaddr", "atmaddr"),
+    ("atmdiag", "atmdiag"),
+    ("aerostat-extcap", "extcap"),
+];
 
 fn main() -> ExitCode {
     if let Some(code) = hidden_roles() {
@@ -53,15 +62,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// If the program is called by the name of a linux-atm tool (a link to this program), adds the subcommand of that name.
+/// If the program is called by one of those names, adds its subcommand.
 fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let called = args.first().map(PathBuf::from);
     let name = called.as_deref().and_then(Path::file_name);
-    if let Some(tool) = name.filter(|name| TOOLS.iter().any(|tool| name == tool)) {
-        let tool = tool.to_owned();
+    let tool = TOOLS
+        .iter()
+        .find(|(tool, _)| name.is_some_and(|name| name == *tool));
+    if let Some((_, subcommand)) = tool {
         args[0] = "aerostat".into();
-        args.insert(1, tool);
+        args.insert(1, subcommand.into());
     }
     args
 }

@@ -156,13 +156,19 @@ fn machines(wanted: impl Fn(Kind) -> bool) -> Vec<String> {
 
 /// Pictures of all running labs, because the selected lab is not known here.
 fn pictures() -> Vec<Picture> {
-    let ask = |lab: &runtime_dir::LabState| {
+    let all = running_pictures().into_iter();
+    all.map(|(_, picture)| picture).collect()
+}
+
+/// The running labs of this user that answer at once, each with its network.
+pub(crate) fn running_pictures() -> Vec<(String, Picture)> {
+    let ask = |lab: runtime_dir::LabState| {
         let socket = runtime_dir::socket_of(&lab.name);
         let mut client = Client::connect_within(&socket, PATIENCE).ok()?;
         match client.ask(&Request::Graph).ok()? {
-            (Answer::Ok(picture), _) => serde_json::from_value(picture).ok(),
+            (Answer::Ok(picture), _) => Some((lab.name, serde_json::from_value(picture).ok()?)),
             (Answer::Error { .. }, _) => None,
         }
     };
-    runtime_dir::running().iter().filter_map(ask).collect()
+    runtime_dir::running().into_iter().filter_map(ask).collect()
 }

@@ -51,6 +51,33 @@ pub fn text(path: &Path, most: u64, kind: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// SHA-256 of all that a reader gives, in hexadecimal, and its octets.
+///
+/// # Errors
+/// Those of the reader.
+pub fn sha256(mut reader: impl io::Read) -> io::Result<(String, u64)> {
+    use sha2::Digest as _;
+    let (mut sum, mut octets) = (sha2::Sha256::new(), 0);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let count = match reader.read(&mut buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        if count == 0 {
+            break;
+        }
+        sum.update(&buffer[..count]);
+        octets += count as u64;
+    }
+    let hexadecimal = sum
+        .finalize()
+        .iter()
+        .map(|octet| format!("{octet:02x}"))
+        .collect();
+    Ok((hexadecimal, octets))
+}
+
 /// Names for a file until it is complete, of which one is free. Others in the directory may have made the first ones.
 const NAMES: usize = 16;
 /// Limit of tries for a file that others make and remove at the same time.

@@ -19,7 +19,7 @@ use crate::helper::{Helper, Owned};
 use crate::kernel::{self, KernelNode, Kernels, Place};
 use crate::namespace;
 pub use crate::notice::{File, Notice, Report, ToAnswer, UpError};
-use crate::runtime_dir::{Claim, ClaimError, LabState};
+use crate::runtime_dir::{Claim, ClaimError, LabState, VERSION};
 use crate::signals::Signals;
 use crate::stations::Stations;
 use crate::supervisor::LabProcesses;
@@ -33,9 +33,13 @@ use aerostat_proto::Duration;
 use aerostat_wire::counted;
 use aerostat_wire::some_of;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The program of the process that opens it. By this name the helper starts daemons of its own version, also after the
+/// file was replaced or removed.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How to run a lab.
 #[derive(Clone, Debug)]
@@ -81,6 +85,7 @@ pub fn run(
         pid: std::process::id(),
         file: options.file.clone(),
         started: started.as_secs(),
+        version: VERSION.to_owned(),
     };
     // Do this before anything is on disk that an early signal could leave behind.
     let signals = Signals::catch()?;
@@ -248,7 +253,7 @@ fn helper(
         None => Owned::default(),
     };
     if let Some(daemons) = &daemons {
-        owned.daemons = Some((&options.program, daemons.socket()));
+        owned.daemons = Some((Path::new(OWN_PROGRAM), daemons.socket()));
         owned.seats = daemons.seats();
     }
     if owned.is_empty() {

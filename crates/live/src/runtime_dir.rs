@@ -35,7 +35,13 @@ pub struct LabState {
     pub file: String,
     /// Start time in seconds since 1970.
     pub started: u64,
+    /// Version of its program; empty if it is 0.2.0 or older.
+    #[serde(default)]
+    pub version: String,
 }
+
+/// Version of this program, as labs that it starts say it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The directory that holds one directory per lab of this user.
 #[must_use]
@@ -286,6 +292,7 @@ mod tests {
             pid: std::process::id(),
             file: "x.atm.yml".into(),
             started: 0,
+            version: VERSION.into(),
         }
     }
 
@@ -376,6 +383,16 @@ mod tests {
         assert!(matches!(refused, ClaimError::Io(..)), "{refused:?}");
         assert_eq!(fs::read_to_string(&victim).unwrap(), "secret");
         fs::remove_file(&victim).unwrap();
+    }
+
+    #[test]
+    fn the_state_of_an_older_or_newer_program_is_read() {
+        let older = r#"{"name":"a","pid":1,"file":"x","started":0}"#;
+        let older: LabState = serde_json::from_str(older).unwrap();
+        assert_eq!((&*older.name, &*older.version), ("a", ""));
+        let newer = r#"{"name":"a","pid":1,"file":"x","started":0,"version":"9.9","colour":"red"}"#;
+        let newer: LabState = serde_json::from_str(newer).unwrap();
+        assert_eq!(newer.version, "9.9");
     }
 
     #[test]

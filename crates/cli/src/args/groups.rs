@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "ls",
             "validate",
             "check",
+            "verify",
             "graph",
             "overhead",
             "explain",
@@ -45,7 +46,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Serve other programs",
-        &["mount", "metrics", "completion", "man", "help"],
+        &["mount", "metrics", "extcap", "completion", "man", "help"],
     ),
 ];
 

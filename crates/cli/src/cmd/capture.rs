@@ -10,8 +10,17 @@ use aerostat_wire::counted;
 use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read, Write};
 use std::path::Path;
 
-/// Copies the stream until the lab ends or the reader closes it.
+/// Copies the stream until the lab ends or the reader closes it, and says what it does.
 pub(crate) fn run(args: CaptureArgs) -> Outcome {
+    record(args, &|text| say(text))
+}
+
+/// The same for a reader that shows what a program says as an error.
+pub(crate) fn quietly(args: CaptureArgs) -> Outcome {
+    record(args, &|_| ())
+}
+
+fn record(args: CaptureArgs, tell: &dyn Fn(std::fmt::Arguments<'_>)) -> Outcome {
     let to_stdout = args.write == Path::new("-");
     if to_stdout && io::stdout().is_terminal() {
         return Err(Failure::usage("a capture on a terminal is no use")
@@ -30,7 +39,7 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
     } else {
         let file = files::begin(&args.write, Named::ByUser)
             .map_err(|e| Failure::failed(format!("{}: {e}", args.write.display())))?;
-        say(format_args!(
+        tell(format_args!(
             "writing {} until Ctrl-C",
             args.write.display()
         ));
@@ -39,7 +48,7 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
     let mut growth = Growth::default();
     let seen = copy(&mut stream, &mut out, &mut |octets| {
         if growth.reached(octets) {
-            say(format_args!("note: {} so far", size(octets)));
+            tell(format_args!("note: {} so far", size(octets)));
         }
     })?;
     let (one, what) = match args.cells {
@@ -51,7 +60,7 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
     } else {
         "; the lab has ended"
     };
-    say(format_args!(
+    tell(format_args!(
         "{}, {}{end}",
         counted(seen.packets, one, what),
         size(seen.octets)

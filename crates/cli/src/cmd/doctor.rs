@@ -186,7 +186,7 @@ fn library() -> Check {
         vital: false,
         used_for: "exec: programs for the ATM sockets of Linux",
         advice: found.map_or_else(
-            || preload::ADVICE.to_owned(),
+            || preload::advice().to_owned(),
             |path| path.display().to_string(),
         ),
     }

@@ -1,6 +1,7 @@
 //! `aerostat ls`: the running labs of this user.
 
 use crate::args::LsArgs;
+use crate::client;
 use crate::exit::{Exit, Outcome, say};
 use crate::output::{self, Format, Rows};
 use aerostat_live::control::{Answer, Client, Request};
@@ -20,16 +21,18 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs());
-    let mut rows = Rows::new(&["lab", "pid", "file", "up_s", "state"]);
+    let mut rows = Rows::new(&["lab", "pid", "file", "up_s", "state", "version"]);
     for lab in labs {
         let state = state(&lab.name);
         let up = now.saturating_sub(lab.started);
+        let version = client::version_of(&lab).to_owned();
         rows.push(vec![
             lab.name.into(),
             lab.pid.into(),
             lab.file.into(),
             up.into(),
             state.into(),
+            version.into(),
         ]);
     }
     output::write(args.output.form(), "aerostat.labs.v1", &[rows])?;

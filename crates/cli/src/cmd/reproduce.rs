@@ -19,6 +19,7 @@ use crate::args::ReproduceArgs;
 use crate::cmd::run::many::{processors, seeds};
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::manifest::{self, Manifest, Verb};
 use crate::output::{self, Format, Rows};
 use crate::progress;
 use aerostat_lab::results::rounded;
@@ -155,12 +156,45 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     let mut results = Results::new(&chosen, &scored, &parameters, made, &files);
     results.live = measured.as_ref().map(|measured| measured.table(&scored));
     if let Some(directory) = &args.report {
-        page::write(&results, &tables, directory)?;
+        manifest::remove(directory)?;
+        let files = page::write(&results, &tables, directory)?;
+        leave_manifest(args, &results, directory, files)?;
     }
     match &args.compare {
         Some(file) => list_differences(args, file, &results),
         None => report(args, &results),
     }
+}
+
+/// Writes the manifest of a report.
+fn leave_manifest(
+    args: &ReproduceArgs,
+    results: &Results<'_>,
+    directory: &Path,
+    files: Vec<String>,
+) -> Result<(), Failure> {
+    let mut manifest = Manifest::new(Verb::Reproduce);
+    manifest.real_time = args.live;
+    manifest.words.clone_from(&args.entries);
+    manifest.seeds = results.made.seeds().to_owned();
+    manifest.option_if("seeds", args.seeds.clone());
+    if let Some(folder) = &args.catalogue {
+        for file in manifest::folder(folder)? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            manifest.file(format!("catalogue/{name}"), &file)?;
+        }
+        manifest.option("catalogue", "catalogue");
+    }
+    for (option, file) in [("parameters", &args.parameters), ("printed", &args.printed)] {
+        if let Some(file) = file {
+            manifest.file(format!("{option}.yml"), file)?;
+            manifest.option(option, format!("{option}.yml"));
+        }
+    }
+    for file in files {
+        manifest.result(directory, &file, false)?;
+    }
+    manifest.write(directory)
 }
 
 /// Results with other values in the place of assumed and chosen ones.

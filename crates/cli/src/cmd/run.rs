@@ -12,6 +12,7 @@ use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
+use crate::manifest::{Manifest, Verb};
 use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
@@ -130,11 +131,41 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         exit::say(format_args!("warning: {warning}"));
     }
     captured.map_err(|error| unwritten(&error, args))?;
+    leave_manifest(args, checked, interrupted)?;
     Ok(if warnings.is_empty() && !interrupted {
         Exit::Ok
     } else {
         Exit::Warnings
     })
+}
+
+/// With `--out`: writes the manifest of a whole run that is not one of several.
+fn leave_manifest(args: &RunArgs, checked: &Checked, interrupted: bool) -> Result<(), Failure> {
+    let Some(directory) = &args.results.out else {
+        return Ok(());
+    };
+    if args.one_of_several || interrupted {
+        return Ok(());
+    }
+    let mut manifest = manifest_of(args, checked)?;
+    manifest.seeds = checked.lab.seed.to_string();
+    for file in files::there(directory) {
+        manifest.result(directory, &file, false)?;
+    }
+    manifest.write(directory)
+}
+
+/// The manifest of results, without their files.
+fn manifest_of(args: &RunArgs, checked: &Checked) -> Result<Manifest, Failure> {
+    let mut manifest = Manifest::new(Verb::Run);
+    manifest.lab(&args.lab, checked)?;
+    for change in &args.set {
+        manifest.option("set", change.change());
+    }
+    manifest.option_if("seed", args.seed.map(|seed| seed.to_string()));
+    manifest.option_if("until", args.until.clone());
+    manifest.option("output", args.results.output.output.name());
+    Ok(manifest)
 }
 
 /// True if standard output is for the ladder: no form of results is asked for.

@@ -14,6 +14,7 @@ mod overhead;
 mod questions;
 mod queues;
 mod recordings;
+mod releases;
 mod reproduce;
 mod results;
 mod running;
@@ -24,6 +25,7 @@ mod shipped;
 mod site;
 mod stream;
 mod sweep;
+mod verify;
 mod wireshark;
 mod words;
 

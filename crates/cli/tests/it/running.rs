@@ -270,7 +270,7 @@ fn choosing_and_stopping() {
     assert!(err.contains("running: one, two"), "{err}");
     let (_, out, _) = labs.run(&["ls", "-o", "csv"]);
     assert!(
-        out.starts_with("lab,pid,file,up_s,state\none,7,x.atm.yml,"),
+        out.starts_with("lab,pid,file,up_s,state,version\none,7,x.atm.yml,"),
         "{out}"
     );
     let (code, _, err) = labs.run(&["down", "--lab", "one"]);

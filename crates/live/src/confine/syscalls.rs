@@ -205,6 +205,16 @@ const OLD: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[i64] = &[];
 
+/// Requests of `ioctl`: whether a descriptor is a terminal, its width, whether it blocks, and the number of an
+/// interface. The type of these numbers is not the same in all C libraries.
+#[allow(clippy::unnecessary_cast)]
+const REQUESTS: [u64; 4] = [
+    libc::TCGETS as u64,
+    libc::TIOCGWINSZ as u64,
+    libc::FIONBIO as u64,
+    libc::SIOCGIFINDEX as u64,
+];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// All calls that a daemon may make, with the arguments that they may have.
@@ -275,13 +285,7 @@ fn listed(calls: Calls) -> Result<Rules, BackendError> {
     }
     // Pairs of sockets for programs, which reach nothing else.
     allow(libc::SYS_socketpair, vec![is(0, libc::AF_UNIX as u64)?])?;
-    // Whether a descriptor is a terminal, its width, whether it blocks, and the number of an interface.
-    for request in [
-        libc::TCGETS,
-        libc::TIOCGWINSZ,
-        libc::FIONBIO,
-        libc::SIOCGIFINDEX,
-    ] {
+    for request in REQUESTS {
         allow(libc::SYS_ioctl, vec![is(1, request)?])?;
     }
     for option in [

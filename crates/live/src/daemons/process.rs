@@ -65,6 +65,10 @@ impl From<io::Error> for DaemonError {
 /// # Errors
 /// See [`DaemonError`].
 pub fn serve(role: Role, socket: &Path, node: &str, child: bool) -> Result<End, DaemonError> {
+    if child {
+        // Its program was opened as /proc/self/exe.
+        rustix::thread::set_name(c"aerostat").map_err(io::Error::from)?;
+    }
     let terminate = signals::pipe([SIGTERM, SIGINT, SIGQUIT])?;
     let reload = signals::pipe([SIGHUP])?;
     let frames = Frames::connect(socket).map_err(DaemonError::NoLab)?;

@@ -210,6 +210,7 @@ impl Seat {
             return Err(io::Error::other("it runs"));
         }
         let mut command = Command::new(program);
+        command.arg0("aerostat");
         command.arg(DAEMON_ARGUMENT).arg(self.role.name());
         command.arg(socket).arg(&self.node);
         // The daemon has a process group of its own, because Ctrl-C is for the lab, which ends in order.

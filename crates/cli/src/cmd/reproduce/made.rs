@@ -1,16 +1,7 @@
 //! How results were made: the program, its source, the seeds and the time.
 
+use crate::version::{COMMIT, COMMITTED, RUSTC, VERSION};
 use std::time::SystemTime;
-
-/// Program and source of the results.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The last commit of the source when the program was built, in short; `+` behind it: with changes. Empty if the source
-/// was no repository, and in builds for development, which are not repeated at each commit.
-pub(super) const COMMIT: &str = env!("AEROSTAT_COMMIT");
-/// Time of that commit.
-pub(super) const COMMITTED: &str = env!("AEROSTAT_COMMITTED");
-/// Compiler of the program.
-pub(super) const RUSTC: &str = env!("AEROSTAT_RUSTC");
 
 /// The program in words.
 pub(super) fn words() -> String {

@@ -11,20 +11,23 @@ use super::{Results, Score, drawings, median};
 use crate::exit::Failure;
 use crate::plot::Drawing;
 use aerostat_lab::files::{Named, write_whole};
-use aerostat_wire::counted;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use style::CSS;
 
-/// Writes the report into a directory.
+/// The page.
+const INDEX: &str = "index.html";
+
+/// Writes the report into a directory; the names of its files.
 pub(super) fn write(
     results: &Results<'_>,
     tables: &Tables,
     directory: &Path,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     let report = Report(results);
+    let mut names = Vec::new();
     let failed = |error: io::Error| Failure::failed(format!("{}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
     let whole = |name: &str, text: &str| {
@@ -46,12 +49,15 @@ pub(super) fn write(
             let svg = Drawing::svg(drawing).map_err(Failure::failed)?;
             let name = format!("{}-{}.svg", entry.name.replace('/', "-"), number + 1);
             whole(&name, &svg)?;
+            names.push(name.clone());
             drawn.push((name, svg));
         }
         report.entry(&mut body, entry, &drawn)?;
     }
     report.labs(&mut body)?;
-    whole("index.html", &page(&body, &results.made))
+    whole(INDEX, &page(&body, &results.made))?;
+    names.push(INDEX.to_owned());
+    Ok(names)
 }
 
 /// Results that the report is about.
@@ -60,15 +66,13 @@ struct Report<'a>(&'a Results<'a>);
 /// The page around its body.
 fn page(body: &str, made: &Made) -> String {
     let (program, seeds) = (escaped(&made::words()), escaped(made.seeds()));
-    let runs = counted(made.runs, "run", "runs");
-    let (jobs, seconds) = (made.jobs, made.seconds);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>Five papers, reproduced</title>\n<style>{CSS}</style>\n</head>\n<body>\n\
          <h1>Five papers, reproduced</h1>\n\
          <p>{program}. Labs in virtual time, exact and repeatable. Entries with a random part ran with the seeds \
-         {seeds}. {runs} took {seconds:.0} s, {jobs} at a time.</p>\n{body}</body>\n</html>\n"
+         {seeds}.</p>\n{body}</body>\n</html>\n"
     )
 }
 

@@ -1,8 +1,9 @@
 //! The summary of scores: by tier, by paper, and how the runs were made. All outputs and the report take it from here.
 
 use super::catalogue::{Kind, Parameters, Tier};
-use super::{Score, made, median};
+use super::{Score, median};
 use crate::output::Rows;
+use crate::version;
 use aerostat_lab::results::rounded;
 use aerostat_node::rows;
 use aerostat_wire::counted;
@@ -193,13 +194,13 @@ rows! {
     /// One row about the runs.
     struct MadeLine: "made" for (made: &Made) {
         /// Version of the program.
-        version: String = made::VERSION.to_owned(),
+        version: String = version::VERSION.to_owned(),
         /// Commit of its source; empty if it is not known.
-        commit: String = made::COMMIT.to_owned(),
+        commit: String = version::COMMIT.to_owned(),
         /// Time of that commit.
-        committed: String = made::COMMITTED.to_owned(),
+        committed: String = version::COMMITTED.to_owned(),
         /// Its compiler.
-        rustc: String = made::RUSTC.to_owned(),
+        rustc: String = version::RUSTC.to_owned(),
         /// Seeds in words.
         seeds: String = made.seeds().to_owned(),
         /// Runs of labs.

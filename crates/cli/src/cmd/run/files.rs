@@ -46,10 +46,7 @@ impl<'a> Whole<'a> {
             new.keep()?;
             written.push(name);
         }
-        let tables = results::tables().map(TableInfo::flat_name);
-        let tables = tables.flat_map(|name| [format!("{name}.csv"), format!("{name}.jsonl")]);
-        let ours = tables.chain(["run.json".into(), "results.json".into()]);
-        for name in ours.filter(|name| used && !written.contains(name)) {
+        for name in ours().filter(|name| used && !written.contains(name)) {
             match std::fs::remove_file(self.directory.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -57,6 +54,22 @@ impl<'a> Whole<'a> {
         }
         Ok(())
     }
+}
+
+/// Names of all files that results may have.
+fn ours() -> impl Iterator<Item = String> {
+    let tables = results::tables().map(TableInfo::flat_name);
+    let tables = tables.flat_map(|name| [format!("{name}.csv"), format!("{name}.jsonl")]);
+    tables.chain(["run.json".into(), "results.json".into()])
+}
+
+/// The files of results in a directory.
+pub(super) fn there(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = ours()
+        .filter(|name| directory.join(name).is_file())
+        .collect();
+    names.sort();
+    names
 }
 
 #[cfg(test)]

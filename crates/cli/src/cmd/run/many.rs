@@ -20,6 +20,7 @@ use crate::cmd::pool::Pool;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
+use crate::manifest;
 use aerostat_lab::model::Arrivals;
 use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
 use aerostat_live::force::interrupt_group;
@@ -77,6 +78,9 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
         None => jobs.saturating_mul(AHEAD),
     };
     let plan = Plan::new(args, path, &input, &variants)?.ahead(ahead);
+    if let Some(directory) = &args.results.out {
+        manifest::remove(directory)?;
+    }
     let mut results = Results::new(args, &variants);
     let ran = plan.all(jobs, &Interrupt::catch()?, &mut |number, exit, output| {
         results.add(&variants[number], exit, output)
@@ -99,7 +103,38 @@ pub(super) fn run(args: &RunArgs, path: &Path) -> Outcome {
         );
         return Ok(end.with_warnings(true));
     }
+    if let (Some(directory), true) = (&args.results.out, ran.begun == variants.len())
+        && matches!(end, Exit::Ok | Exit::Warnings)
+    {
+        leave_manifest(args, directory, &input, &variants)?;
+    }
     Ok(end)
+}
+
+/// Writes the manifest of all runs.
+fn leave_manifest(
+    args: &RunArgs,
+    directory: &Path,
+    input: &Input,
+    variants: &[Variant],
+) -> Result<(), Failure> {
+    let overrides = super::overrides(args, &variants[0].overrides(), args.seed);
+    let checked = labs::told(&args.lab, input.load(&args.lab, &overrides))?;
+    let mut manifest = super::manifest_of(args, &checked)?;
+    let own = || checked.lab.seed.to_string();
+    manifest.seeds = args.seeds.clone().unwrap_or_else(own);
+    manifest.option_if("seeds", args.seeds.clone());
+    for values in &args.sweep {
+        manifest.option("sweep", values.clone());
+    }
+    manifest.result(directory, out::INDEX, false)?;
+    for variant in variants {
+        let own = variant.directory();
+        for file in super::files::there(&directory.join(&own)) {
+            manifest.result(directory, &format!("{own}/{file}"), false)?;
+        }
+    }
+    manifest.write(directory)
 }
 
 /// True if the lab file is no longer what [`check`] has read.

@@ -26,8 +26,10 @@ use crate::args::{OutputArgs, ResultArgs, RunArgs, SweepArgs, SweepForm};
 use crate::cmd::store::{Keeper, Key, Record, Store};
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::manifest::{self, Manifest, Verb};
 use crate::output::Format;
 use crate::progress;
+use crate::version::VERSION;
 use aerostat_lab::results;
 use aerostat_wire::counted;
 use indicatif::ProgressBar;
@@ -47,9 +49,6 @@ const KEEPER: Keeper = Keeper {
 
 /// Most lines of the runs themselves, such as warnings, that a sweep shows.
 const LINES: usize = 40;
-
-/// Version of the program: results of another one are no results of this one.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Does all runs that are missing, and writes the table.
 pub(crate) fn run(args: &SweepArgs) -> Outcome {
@@ -178,6 +177,21 @@ fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
     }
 }
 
+/// Tells of lines of the store that are no runs.
+fn say_bad(bad: Option<&(usize, String)>, runs: &Path) {
+    if let Some((lines, first)) = bad {
+        let runs = runs.display();
+        let lines = counted(*lines, "line is no run and is", "lines are no runs and are");
+        exit::say(format_args!("warning: {runs}: {lines} left out; {first}"));
+    }
+}
+
+/// The word of a value on the command line.
+fn word(value: impl clap::ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 /// All that the runs of a sweep have in common.
 struct Sweep<'a> {
     args: &'a SweepArgs,
@@ -286,6 +300,8 @@ impl Sweep<'_> {
     fn kept(&self, table: &Path, form: SweepForm, runs: &Path) -> Outcome {
         // A user who sees the file of runs may interrupt.
         let interrupt = Interrupt::catch()?;
+        let directory = self.directory(table);
+        directory.map_or(Ok(()), manifest::remove)?;
         let mut store = Store::open(runs, self.args.again, KEEPER)?;
         let keys = (0..self.variants.len()).map(|number| self.key(number));
         let found = store.find(keys)?;
@@ -293,11 +309,7 @@ impl Sweep<'_> {
         let todo = (0..places.len()).filter(|number| places[*number].is_none());
         let todo: Vec<usize> = todo.collect();
         self.say_found(places.len() - todo.len(), found.stale, runs);
-        if let Some((lines, first)) = &found.bad {
-            let runs = runs.display();
-            let lines = counted(*lines, "line is no run and is", "lines are no runs and are");
-            exit::say(format_args!("warning: {runs}: {lines} left out; {first}"));
-        }
+        say_bad(found.bad.as_ref(), runs);
         let bar = self.bar(todo.len());
         let count = todo.len();
         let plan = self.plan()?.only(todo).at_once();
@@ -338,7 +350,50 @@ impl Sweep<'_> {
             exit::say(format_args!("{} is written", table.display()));
         }
         let drawn = self.draw(plots)?;
+        if let (Some(directory), true) = (directory, places.iter().all(Option::is_some)) {
+            self.leave_manifest(directory, &[(table, false), (runs, true)])?;
+        }
         Ok(Exit::Ok.with_warnings(warn || !drawn))
+    }
+
+    /// The directory that `--out` names, and not the file of a table.
+    fn directory(&self, table: &Path) -> Option<&Path> {
+        let out = self.args.out.as_deref();
+        out.filter(|out| table.parent() == Some(out))
+    }
+
+    /// Writes the manifest of a directory with the table and the runs.
+    fn leave_manifest(&self, directory: &Path, files: &[(&Path, bool)]) -> Result<(), Failure> {
+        let args = self.args;
+        let first = &self.variants[0];
+        let overrides = super::overrides(self.options, &first.overrides(), first.seed);
+        let checked = crate::labs::told(&args.lab, self.input.load(&args.lab, &overrides))?;
+        let mut manifest = Manifest::new(Verb::Sweep);
+        manifest.lab(&args.lab, &checked)?;
+        for values in &args.set {
+            manifest.option("set", values.clone());
+        }
+        if let Some(points) = &args.points {
+            let name = points.file_name().unwrap_or_default().to_string_lossy();
+            let name = format!("points/{name}");
+            manifest.file(name.clone(), points)?;
+            manifest.option("points", name);
+        }
+        let own = || checked.lab.seed.to_string();
+        manifest.seeds = args.seeds.clone().unwrap_or_else(own);
+        manifest.option_if("seeds", args.seeds.clone());
+        manifest.option_if("until", args.until.clone());
+        match &args.table {
+            Some(table) => manifest.option("table", table.clone()),
+            None => manifest.option("per", word(args.per)),
+        }
+        manifest.option_if("mean", args.mean.then_some(""));
+        manifest.option_if("output", args.output.map(word));
+        for (file, any_order) in files {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            manifest.result(directory, &name, *any_order)?;
+        }
+        manifest.write(directory)
     }
 
     /// Record of a run; `None` if it has failed, or was interrupted.

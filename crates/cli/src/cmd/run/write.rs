@@ -3,6 +3,7 @@
 use super::files::Whole;
 use crate::args::ResultArgs;
 use crate::exit::{Exit, Failure};
+use crate::manifest;
 use crate::output::{self, Format, Rows};
 use aerostat_lab::results::{self, Document, FlatTable, FlowRow, SCHEMA, schema};
 use aerostat_node::inspect::{Row as _, TableInfo};
@@ -50,6 +51,8 @@ fn put(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Fail
     let only = wanted(args)?;
     let format = args.output.output;
     if let Some(directory) = &args.out {
+        // The manifest of earlier results says nothing about these.
+        manifest::remove(directory)?;
         return into_directory(directory, format, document).map_err(|error| {
             let failure = Failure::failed(format!("{}: {error}", directory.display()));
             match error.kind() {

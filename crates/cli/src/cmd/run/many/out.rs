@@ -15,6 +15,9 @@ use std::path::Path;
 /// Name and version of the document of several runs.
 const SCHEMA: &str = "aerostat.runs.v1";
 
+/// With `--out`: the file that lists the runs.
+pub(super) const INDEX: &str = "runs.json";
+
 /// The writer of results.
 pub(super) struct Results<'a> {
     args: &'a RunArgs,
@@ -109,7 +112,7 @@ impl<'a> Results<'a> {
 
 fn write_index(directory: &Path, index: &Value) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    let file = directory.join("runs.json");
+    let file = directory.join(INDEX);
     write_whole(&file, Named::ByProgram, |out| writeln!(out, "{index:#}"))
 }
 
