@@ -19,7 +19,7 @@ def test_tables_are_those_of_the_document():
     document = json.loads(results.json())
     assert document["seed"] == 3
     assert "flows" in results.tables()
-    assert [row["flow"] for row in results.table("flows")] == [row["flow"] for row in document["flows"]]
+    assert [row["name"] for row in results.table("flows")] == [row["name"] for row in document["flows"]]
     with pytest.raises(KeyError):
         results.table("no such table")
 
