@@ -177,5 +177,5 @@ pub fn run(plan: &Plan, done: impl Fn(&[Setup])) -> Result<(), UpError> {
             done(&meter.all[plan.warm..]);
         }
     };
-    run::run(&file(), &options, tell, &|_| Default::default()).map(|_| ())
+    run::run(&file(), &options, tell, |_| Default::default()).map(|_| ())
 }

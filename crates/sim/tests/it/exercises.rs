@@ -121,7 +121,7 @@ fn five_wrong_answers_of_each_exercise_fail_with_the_words_for_them() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Kind of an exercise, as the text for the student begins: that of the task, or of the checks where there is none.
+/// Kind of an exercise, as the text for the student begins: that of the task, or of the checks in its place.
 fn kind(folder: &Path) -> &'static str {
     let begins = |file: &str, words: &str| {
         fs::read_to_string(folder.join(file)).is_ok_and(|text| text.starts_with(words))

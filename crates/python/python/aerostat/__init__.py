@@ -1,0 +1,8 @@
+"""Labs of ATM networks in virtual time.
+
+Units stand in the names of columns (`_s` seconds, `_bps` bits per second); docs/results.md has their meanings.
+"""
+
+from ._aerostat import Lab, LabError, Results, __version__
+
+__all__ = ["Lab", "LabError", "Results", "__version__"]
