@@ -1,7 +1,7 @@
 //! Labs in virtual time as a Python module.
 //!
-//! A [`Lab`] is text and changes of it. Each run reads them anew, so a run is a function of them alone, and a lab can be
-//! sent to another process. While a run computes, other threads of Python run.
+//! A [`Lab`] is text and changes of it. Each run reads them anew, so a run is a function of them alone, and a lab can
+//! be sent to another process. While a run computes, other threads of Python run.
 //!
 //! The package in `python/aerostat` gives these classes their public names; its stubs have the types.
 
