@@ -46,14 +46,24 @@ fn check(report: &Report, limits: &Limits, length: u64) {
     assert!(report.messages.len() <= limits.messages && report.story.len() <= limits.story);
     assert!(report.octets <= length);
     for (rule, count) in &report.broken {
-        let places = report.findings.iter().filter(|one| one.rule == *rule).count();
+        let places = report
+            .findings
+            .iter()
+            .filter(|one| one.rule == *rule)
+            .count();
         assert_eq!(places, limits.places.min(*count as usize), "{rule}");
     }
-    assert!(report.findings.iter().all(|one| (1..=report.packets).contains(&one.packet)));
+    assert!(
+        report
+            .findings
+            .iter()
+            .all(|one| (1..=report.packets).contains(&one.packet))
+    );
 }
 
 fn pcap(link_type: u32, mut octets: &[u8]) -> Vec<u8> {
-    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    let words =
+        |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
     let mut file = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, link_type]);
     let mut second = 0;
     while let Some((&length, rest)) = octets.split_first() {

@@ -54,7 +54,11 @@ const MID: u8 = 9;
 
 fn key(n: u8) -> Key {
     let (spi, secret) = (3, vec![b'k', n]);
-    Key { spi, secret, clear_text: false }
+    Key {
+        spi,
+        secret,
+        clear_text: false,
+    }
 }
 
 /// The keys of a party that signs as `own`: the address, key and signature of each neighbour.
