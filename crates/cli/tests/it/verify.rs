@@ -101,7 +101,7 @@ fn a_manifest_starts_no_other_command_and_names_no_file_outside() {
     let directory = results("verify-hostile", "json", &[]);
     let file = directory.join("manifest.json");
     let good: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    let hostile: [(&str, Change); 7] = [
+    let hostile: [(&str, Change<'_>); 7] = [
         ("has no option 'view'", &|all| {
             let view = serde_json::json!({ "option": "view", "value": "/tmp/x.html" });
             all["options"].as_array_mut().unwrap().push(view);

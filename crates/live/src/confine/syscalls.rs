@@ -215,8 +215,8 @@ const REQUESTS: [u64; 4] = [
     libc::SIOCGIFINDEX as u64,
 ];
 
-/// Calls that open a file, with the number of the argument that has the flags. The C library musl uses the older call
-/// where there is one.
+/// Calls that open a file, with the number of the argument that has the flags. The C library musl prefers the older
+/// call, which newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OPENING: &[(i64, u8)] = &[(libc::SYS_openat, 2), (libc::SYS_open, 1)];
 #[cfg(not(target_arch = "x86_64"))]
