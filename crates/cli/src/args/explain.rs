@@ -35,7 +35,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["file", "repair"])]
     pub(crate) rules: bool,
     /// Write raw cells under a wrong link type as PDUs that Wireshark reads
-    #[arg(long, value_name = "OUT.pcapng", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.pcapng", value_hint = ValueHint::FilePath)]
     pub(crate) repair: Option<PathBuf>,
     /// Most messages of the ladder; 0 for none
     #[arg(long, value_name = "N", default_value_t = 1000)]

@@ -93,12 +93,14 @@ fn runs_with_seeds_and_tables_of_sweeps_are_verified() {
     assert!(!sweep.join("manifest.json").exists());
 }
 
+/// A change of a manifest.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 #[test]
 fn a_manifest_starts_no_other_command_and_names_no_file_outside() {
     let directory = results("verify-hostile", "json", &[]);
     let file = directory.join("manifest.json");
     let good: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    type Change<'a> = &'a dyn Fn(&mut Value);
     let hostile: [(&str, Change<'_>); 7] = [
         ("has no option 'view'", &|all| {
             let view = serde_json::json!({ "option": "view", "value": "/tmp/x.html" });

@@ -19,7 +19,7 @@ traffic: [{ from: x, to: y, kind: udp, rate: 100pps, start: 1s, duration: 200ms 
 ";
 
 /// Options that name files, by command, and whether they write files: a case below has each of those.
-const OPTIONS: [(&str, &str, bool); 27] = [
+const OPTIONS: [(&str, &str, bool); 29] = [
     ("run", "--pcap", true),
     ("run", "--plot", true),
     ("run", "--out", true),
@@ -45,13 +45,16 @@ const OPTIONS: [(&str, &str, bool); 27] = [
     ("man", "--dir", true),
     ("check", "--all", false),
     ("check", "--checks", false),
+    ("explain", "--repair", true),
+    // Wireshark makes the pipe.
+    ("extcap", "--fifo", false),
     ("view", "--module", false),
     ("view", "--site", true),
 ];
 
 /// Commands in an empty folder, which write files there. LAB is the lab file; the links of its `capture:` are recorded
-/// in the folder. MODULE is a file that begins as a simulator for browsers does.
-const CASES: [&str; 12] = [
+/// in the folder. MODULE is a file that begins as a simulator for browsers does, CAPTURE a recording.
+const CASES: [&str; 13] = [
     "run LAB -q",
     "run LAB -q --pcap p --plot d --out o -o csv",
     "run LAB -q --seeds 1-2 --set capture=[] --out o -o json",
@@ -60,6 +63,7 @@ const CASES: [&str; 12] = [
     "sweep LAB -q --set traffic.x-y.rate=100pps,200pps --set capture=[] --out o --plot d",
     "man --dir m",
     "view LAB --module MODULE --site w",
+    "explain CAPTURE --repair r.pcapng",
     "reproduce thesis/5.1 -q --seeds 1 --report r",
     "reproduce sara/1 -q --seeds 1 --keep k",
     "reproduce thesis/5.1 -q --seeds 1 --calibrate c.yml",
@@ -152,11 +156,17 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// Runs a case in a folder; what it says on standard error.
-fn tried(case: &str, [lab, module]: [&str; 2], runtime: &Runtime, folder: &Path) -> String {
+fn tried(
+    case: &str,
+    [lab, module, capture]: [&str; 3],
+    runtime: &Runtime,
+    folder: &Path,
+) -> String {
     let start = |case: &str| {
         let words = case.split(' ').map(|word| match word {
             "LAB" => lab,
             "MODULE" => module,
+            "CAPTURE" => capture,
             word => word,
         });
         let words: Vec<&str> = words.collect();
@@ -196,7 +206,11 @@ fn no_file_is_written_through_a_link() {
         concat!("// aerostat-web ", env!("CARGO_PKG_VERSION"), "\n"),
     )
     .unwrap();
-    let given = [&*lab, module.to_str().unwrap()];
+    let captures = folder("captures");
+    let pcap = format!("--pcap={}", captures.display());
+    assert_eq!(run(&["run", &lab, "-q", &pcap]).code, 0);
+    let capture = captures.join("x.pcapng");
+    let given = [&*lab, module.to_str().unwrap(), capture.to_str().unwrap()];
     let victims = folder("victims");
     let mut seen = 0;
     for (number, case) in CASES.iter().enumerate() {

@@ -215,6 +215,13 @@ const REQUESTS: [u64; 4] = [
     libc::SIOCGIFINDEX as u64,
 ];
 
+/// Calls that open a file, with the number of the argument that has the flags. The C library musl prefers the older
+/// call, which newer architectures do not have.
+#[cfg(target_arch = "x86_64")]
+const OPENING: &[(i64, u8)] = &[(libc::SYS_openat, 2), (libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING: &[(i64, u8)] = &[(libc::SYS_openat, 2)];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// All calls that a daemon may make, with the arguments that they may have.
@@ -241,7 +248,8 @@ fn listed(calls: Calls) -> Result<Rules, BackendError> {
     // Landlock decides about the destination.
     let connect = calls.connects.then_some(&libc::SYS_connect);
     let bind = calls.binds.then_some(&libc::SYS_bind);
-    let open = calls.writes.then_some(&libc::SYS_openat);
+    let open = OPENING.iter().filter(|_| calls.writes);
+    let open = open.map(|(call, _)| call);
     let plain = COMMON.iter().chain(LAB).chain(OLD).chain(MISSING);
     let plain = plain.chain(connect).chain(bind).chain(open);
     let mut all: Rules = plain.map(|call| (*call, Vec::new())).collect();
@@ -260,7 +268,9 @@ fn listed(calls: Calls) -> Result<Rules, BackendError> {
     // Files are opened for reading only, unless there are results to write.
     if !calls.writes {
         let writing = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
-        allow(libc::SYS_openat, vec![lacks(2, writing as u64)?])?;
+        for (call, flags) in OPENING {
+            allow(*call, vec![lacks(*flags, writing as u64)?])?;
+        }
     }
     // Limits may be read but not set.
     allow(libc::SYS_prlimit64, vec![is_long(2, 0)?])?;
