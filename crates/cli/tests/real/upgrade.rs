@@ -50,12 +50,12 @@ fn a_lab_whose_program_is_gone_starts_its_daemons_again_and_ends_in_order() {
         let mut all = all.filter(|row| row["process"] == "les");
         all.next().cloned().unwrap_or_else(|| panic!("{rows}"))
     };
-    let first = daemon()["pid"].to_string();
-    signal(&first, "KILL");
+    let first = daemon()["pid"].clone();
+    signal(&first.to_string(), "KILL");
     let until = Instant::now() + Duration::from_secs(30);
     loop {
         let row = daemon();
-        if row["restarts"] == 1 && row["state"] == "running" && row["pid"].to_string() != first {
+        if row["restarts"] == 1 && row["state"] == "running" && row["pid"] != first {
             break;
         }
         assert!(Instant::now() < until, "{row}");
