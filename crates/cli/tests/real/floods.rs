@@ -184,9 +184,9 @@ impl Flooded {
         }
     }
 
-    /// Round trips between two hosts of the lab, in milliseconds, sorted; every packet must return. A machine with other
-    /// work to do loses packets by itself, so the best of three tries counts: a flood that costs packets costs them
-    /// in each.
+    /// Round trips between two hosts of the lab, in milliseconds, sorted; every packet must return. A machine with
+    /// other work to do loses packets by itself, so the best of three tries counts: a flood that costs packets costs
+    /// them in each.
     fn round_trips(&self, count: usize) -> Vec<f64> {
         let count = count.to_string();
         let exec = ["exec", "one", "--"];
