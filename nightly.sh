@@ -158,7 +158,7 @@ tabs() {
 wanted tabs && attempt tabs tabs
 # The page of a running lab for eight hours of it, in five minutes: it may take no more memory at the end.
 page() {
-    cargo build -q --release && AEROSTAT_LONG=300 crates/cli/tests/browser/run --aerostat target/release/aerostat
+    cargo build -q --release && AEROSTAT_LONG=8 crates/cli/tests/browser/run --aerostat target/release/aerostat
 }
 wanted page && attempt page page
 # Every version of the UNI, and the slow tests; ./check --rest runs one version.

@@ -156,10 +156,10 @@ describe("a running lab", () => {
 });
 
 test("the record of hours takes no more memory than that of minutes", async () => {
-  // AEROSTAT_LONG has the seconds for 8 hours; the short form has an hour, six times the window.
-  const seconds = Number(process.env.AEROSTAT_LONG ?? 20);
-  const hours = process.env.AEROSTAT_LONG ? 8 : 1;
-  const lab = await serve({ page: text, seconds, hours });
+  // AEROSTAT_LONG has the hours; one of them is six times the window of ten minutes. Looks follow the lab's clock, not that of the
+  // machine: a slow browser makes the test longer and nothing else.
+  const hours = Number(process.env.AEROSTAT_LONG ?? 1);
+  const lab = await serve({ page: text, hours });
   const { page, errors, close } = await open(lab.address);
   await until(page, "window.aerostat?.page");
   const session = await page.context().newCDPSession(page);
@@ -168,23 +168,23 @@ test("the record of hours takes no more memory than that of minutes", async () =
     const { usedSize } = await session.send("Runtime.getHeapUsage");
     return usedSize / 1e6;
   };
-  // The window of ten minutes is full after this part of the time.
-  const full = (10 / 60 / hours) * 1.5;
   /** @type {number[]} */
   const sizes = [];
-  while (!lab.over()) {
-    await new Promise((done) => setTimeout(done, (seconds * 1000) / 20));
-    if (lab.share() > full) sizes.push(await heap());
+  const looks = 20 * hours;
+  for (let look = 1; look <= looks; look += 1) {
+    const now = (look / looks) * lab.end;
+    await lab.tellUntil(now);
+    await until(page, `aerostat.page.clock.model.recording.until >= ${now}`, 60);
+    // The window is full after ten minutes.
+    if (now > 15 * 60e9) sizes.push(await heap());
   }
-  await until(page, `aerostat.page.clock.model.recording.until >= ${lab.end}`);
   const told = await page.evaluate("aerostat.page.clock.model.recording.order");
   const middle = (/** @type {number[]} */ list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
   const half = Math.floor(sizes.length / 2);
   const [first, last] = [middle(sizes.slice(0, half)), middle(sizes.slice(half))];
   console.log(
-    `# ${hours.toFixed(1)} h in ${seconds} s, ${lab.lines()} lines, ${told} of them messages and story: heap ${sizes.map((size) => size.toFixed(1)).join(" ")} MB`,
+    `# ${hours} h, ${lab.lines()} lines, ${told} of them messages and story: heap ${sizes.map((size) => size.toFixed(1)).join(" ")} MB`,
   );
-  assert.ok(sizes.length >= 4, `${sizes.length} looks`);
   assert.ok(last <= first * 1.1, `${first} MB, later ${last} MB`);
   assert.deepEqual(errors, []);
   await close();
