@@ -156,8 +156,8 @@ describe("a running lab", () => {
 });
 
 test("the record of hours takes no more memory than that of minutes", async () => {
-  // AEROSTAT_LONG has the hours; one of them is six times the window of ten minutes. Looks follow the lab's clock, not that of the
-  // machine: a slow browser makes the test longer and nothing else.
+  // AEROSTAT_LONG has the hours; one of them is six times the window of ten minutes. Looks follow the lab's clock, not
+  // that of the machine: a slow browser makes the test longer and nothing else.
   const hours = Number(process.env.AEROSTAT_LONG ?? 1);
   const lab = await serve({ page: text, hours });
   const { page, errors, close } = await open(lab.address);
