@@ -166,9 +166,8 @@ fn command(lab: &Runtime, args: &[String]) -> Command {
 /// LANE, routers and a shortcut across the trunk, and a shortcut that does not cross the trunk.
 fn calls_cross(lab: &Runtime) {
     let ping = |count: &str, to: &str| {
-        let exec = ["exec", "--lab", "campus-east", "urku", "--"];
-        let ping = ["ping", "-q", "-c", count, "-i", "0.02", "-W", "10", to];
-        lab.ok(&[&exec[..], &ping[..]].concat())
+        let words = ["-q", "-c", count, "-i", "0.02", "-W", "10", to];
+        lab.pings(&["--lab", "campus-east", "urku"], &words);
     };
     for (to, lab_there) in [("10.2.0.10", "0.02a7.0000"), ("10.4.0.10", "0.02a7.1000")] {
         ping("40", to);
@@ -191,8 +190,7 @@ fn calls_cross(lab: &Runtime) {
                     && egress.contains(lab_there)
             })
         });
-        let out = ping("20", to);
-        assert!(out.contains(" 0% packet loss"), "{out}");
+        ping("20", to);
     }
     // The host of the other lab has its end of the shortcut.
     let args = [
