@@ -255,7 +255,7 @@ impl<'a> Builder<'a> {
         host.measure(self.meter(id).unwrap_or_default());
         if self.is_kernel(id) && model.bridges() {
             host.bridge_to(Segment::kernel());
-        } else if !model.bridge.is_empty() {
+        } else if model.bridges() {
             host.bridge_to(self.segment(model, life));
         }
         let (mut lecs, mut mpc) = (model.lecs.clone(), model.mpoa.clone());
@@ -432,8 +432,7 @@ impl<'a> Builder<'a> {
             false => self.lab.timers.lec_v1.clone(),
         };
         config.proxy = match &self.lab.node(id).kind {
-            NodeKind::Host(host) if self.is_kernel(id) => host.bridges(),
-            NodeKind::Host(host) => !host.bridge.is_empty(),
+            NodeKind::Host(host) => host.bridges(),
             _ => false,
         };
         let seed = self.seed_of(name, &format!("lec{}", model.index), life);

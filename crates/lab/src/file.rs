@@ -430,6 +430,9 @@ section! {
         /// VLANs (VID 1 to 4094: ELAN) that it bridges, its own among them; without them it reads no tags. It is
         /// embedded then.
         vlans: Option<Table<Vid, At<String>>>;
+        /// Bridged lines that are further ports of its bridge, each a part (`elan` of the line) of its network or of
+        /// that of one of its VLANs. It is embedded then.
+        lines: Option<Vec<At<String>>>;
     }
 }
 section! {

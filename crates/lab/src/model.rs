@@ -356,7 +356,7 @@ pub struct Host {
     /// The attachment.
     pub attachment: Attachment,
     /// Its LANE clients and members of Classical IP subnets: one for each of its interfaces, or one for each of
-    /// `vlans`. The first has the address of the host.
+    /// `vlans`, and behind these one for each line that is a port of its bridge. The first has the address of the host.
     pub lecs: Vec<Lec>,
     /// VIDs of the VLANs that it bridges to the ELANs of `lecs`, in their order; empty if it reads no tags.
     pub vlans: Vec<u16>,
@@ -410,7 +410,22 @@ impl Host {
     /// True if the host bridges: its LANE client is a proxy.
     #[must_use]
     pub fn bridges(&self) -> bool {
-        !self.bridge.is_empty() || self.proxy.is_some()
+        let has_ports = self.lecs.iter().any(|lec| lec.ip.is_none());
+        has_ports || !self.bridge.is_empty() || self.proxy.is_some()
+    }
+
+    /// The lines that are ports of its bridge: the numbers of the interface on the line and of that on the VLAN, or on
+    /// the network of the host, of which the line is a part.
+    pub fn line_ports<'a>(&'a self, lab: &'a Lab) -> impl Iterator<Item = [usize; 2]> + 'a {
+        let networks = self.vlans.len().max(1);
+        let (own, ports) = self.lecs.split_at(networks.min(self.lecs.len()));
+        let ports = (networks..).zip(ports).filter(|(_, lec)| lec.ip.is_none());
+        ports.map(move |(line, port)| {
+            let network = lab.network_of(port.elan);
+            let mut own = own.iter();
+            let vlan = own.position(|lec| lab.network_of(lec.elan) == network);
+            [line, vlan.unwrap_or(0)]
+        })
     }
 
     /// Its LANE client with an address; that of the first VLAN.

@@ -215,7 +215,16 @@ fn passes(lab: &Lab, owners: &Owners, flow: &Flow) -> Vec<(NodeId, usize)> {
             let way = address.and_then(|address| trace(lab, owners, from, address).ok());
             way.unwrap_or_default()
         });
-    let mut all: BTreeSet<_> = steps.flat_map(|Step { from, to }| [from, to]).collect();
+    // Between a line and the rest of its network a host bridges.
+    let between = |Step { from, to }: Step| {
+        let [here, there] = [from, to].map(|(node, itf)| lab.node(node).lecs()[itf].elan);
+        let ports = lab.line_ports(lab.network_of(here));
+        let ports = ports.filter(move |_| here != there);
+        ports.flat_map(|(node, port)| port.map(|itf| (node, itf)))
+    };
+    let mut all: BTreeSet<_> = steps
+        .flat_map(|step| [step.from, step.to].into_iter().chain(between(step)))
+        .collect();
     if all.is_empty() {
         for node in [flow.from, flow.to] {
             let interfaces = 0..lab.node(node).lecs().len();

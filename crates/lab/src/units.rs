@@ -27,6 +27,11 @@ impl IpNet {
         network: Ipv4Addr::UNSPECIFIED,
         length: 0,
     };
+    /// A network that no host is on.
+    pub(crate) const NONE: Self = Self {
+        network: Ipv4Addr::UNSPECIFIED,
+        length: 32,
+    };
     /// The mask as a number.
     #[must_use]
     pub const fn mask(self) -> u32 {

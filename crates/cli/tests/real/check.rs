@@ -1,24 +1,11 @@
 //! `aerostat check --lab`: verdicts about a running lab.
 
-use crate::live::{Runtime, can_run, has, wait_for};
+use crate::live::{Runtime, can_run, has, wait_for, with_a_shortcut};
 use crate::{lab_file, rest_of};
 use aerostat_testing::command::signal;
 use serde_json::Value;
 
-const TWO: &str = "
-name: check-two
-mpoa: true
-switches: { s1: {}, s2: {} }
-links: [[s1, s2, { rate: oc3, delay: 5us }]]
-lane:
-  on: s1
-  elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 }, core: { subnet: 10.9.0.0/24 } }
-routers:
-  r1: { on: s1, elans: { a: 10.1.0.1, core: 10.9.0.1 }, forwarding: 35Mbps }
-  r2: { on: s2, elans: { b: 10.2.0.1, core: 10.9.0.2 }, forwarding: 35Mbps }
-hosts:
-  urku:  { on: s1, elan: a, ip: 10.1.0.10 }
-  sello: { on: s2, elan: b, ip: 10.2.0.10 }
+const REST: &str = "\
 traffic:
   - { name: voice, from: urku, to: sello, kind: udp, rate: 50pps, size: 160, start: 500ms, duration: 1s }
 until: 4s
@@ -56,7 +43,7 @@ fn verdicts(report: &str) -> Vec<(String, String)> {
 #[test]
 fn a_running_lab_gets_the_verdicts_of_virtual_time() {
     let lab = Runtime::new("check-two");
-    let path = lab_file("check-two.atm.yml", TWO);
+    let path = lab_file("check-two.atm.yml", &with_a_shortcut("check-two", REST));
     let exact = lab.run(&["check", &path, "-o", "json"]);
     lab.ok(&["up", "-d", "-q", "--embedded", &path]);
     let real = lab.run(&["check", "--lab", "check-two", "-o", "json"]);

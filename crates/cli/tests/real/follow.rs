@@ -1,23 +1,10 @@
 //! `aerostat follow --lab`: ways of packets through a running lab.
 
 use crate::lab_file;
-use crate::live::{Runtime, can_run, has};
+use crate::live::{Runtime, can_run, has, with_a_shortcut};
 use serde_json::Value;
 
-const TWO: &str = "
-name: follow-two
-mpoa: true
-switches: { s1: {}, s2: {} }
-links: [[s1, s2, { rate: oc3, delay: 5us }]]
-lane:
-  on: s1
-  elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 }, core: { subnet: 10.9.0.0/24 } }
-routers:
-  r1: { on: s1, elans: { a: 10.1.0.1, core: 10.9.0.1 }, forwarding: 35Mbps }
-  r2: { on: s2, elans: { b: 10.2.0.1, core: 10.9.0.2 }, forwarding: 35Mbps }
-hosts:
-  urku:  { on: s1, elan: a, ip: 10.1.0.10 }
-  sello: { on: s2, elan: b, ip: 10.2.0.10 }
+const REST: &str = "\
 traffic:
   - { name: voice, from: urku, to: sello, kind: udp, rate: 50pps, size: 160, start: 3s, duration: 100s }
 until: 9s
@@ -35,7 +22,7 @@ fn links_of_live(way: &Value) -> Vec<String> {
 #[test]
 fn packets_of_a_running_lab_take_the_links_of_virtual_time() {
     let lab = Runtime::new("follow-two");
-    let path = lab_file("follow-two.atm.yml", TWO);
+    let path = lab_file("follow-two.atm.yml", &with_a_shortcut("follow-two", REST));
     let exact = |packet: &str| {
         let way: Value =
             serde_json::from_str(&lab.ok(&["follow", &path, packet, "-o", "json"])).unwrap();

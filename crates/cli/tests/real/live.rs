@@ -18,6 +18,27 @@ pub(crate) struct Runtime {
     pub(crate) directory: PathBuf,
 }
 
+/// A lab with two hosts on ELANs of their own, behind two routers, so that MPOA finds a shortcut; `rest` is YAML.
+pub(crate) fn with_a_shortcut(name: &str, rest: &str) -> String {
+    format!(
+        "
+name: {name}
+mpoa: true
+switches: {{ s1: {{}}, s2: {{}} }}
+links: [[s1, s2, {{ rate: oc3, delay: 5us }}]]
+lane:
+  on: s1
+  elans: {{ a: {{ subnet: 10.1.0.0/24 }}, b: {{ subnet: 10.2.0.0/24 }}, core: {{ subnet: 10.9.0.0/24 }} }}
+routers:
+  r1: {{ on: s1, elans: {{ a: 10.1.0.1, core: 10.9.0.1 }}, forwarding: 35Mbps }}
+  r2: {{ on: s2, elans: {{ b: 10.2.0.1, core: 10.9.0.2 }}, forwarding: 35Mbps }}
+hosts:
+  urku:  {{ on: s1, elan: a, ip: 10.1.0.10 }}
+  sello: {{ on: s2, elan: b, ip: 10.2.0.10 }}
+{rest}"
+    )
+}
+
 impl Runtime {
     pub(crate) fn new(test: &str) -> Self {
         // It is not below the target directory, because another user must be able to enter it, and socket paths are

@@ -28,6 +28,7 @@ mod host;
 mod joined;
 mod kernel_tcp;
 mod lane_programs;
+mod line_ports;
 mod links;
 mod linux_atm;
 mod live;

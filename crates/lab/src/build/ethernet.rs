@@ -1,9 +1,9 @@
-//! The Ethernet segment behind a host that bridges.
+//! The Ethernet segment behind a host that bridges, and the lines that are ports of its bridge.
 
 use super::Builder;
 use super::ip::static_routes;
 use crate::model::{EthernetPort, Host as HostModel};
-use aerostat_node::host::{Segment, SegmentHost};
+use aerostat_node::host::{LinePort, Segment, SegmentHost};
 use aerostat_node::ip::meter::Meter;
 use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
 
@@ -39,6 +39,15 @@ impl Builder<'_> {
             true => vec![EthernetPort::shared(model.ethernet, hosts.len())],
             false => model.ports.clone(),
         };
-        Segment::new(ports, hosts).with_vlans(&model.vlans)
+        let lines = model
+            .line_ports(self.lab)
+            .map(|[interface, vlan]| LinePort {
+                name: self.lab.elan(model.lecs[interface].elan).name.clone(),
+                interface,
+                vlan,
+            });
+        Segment::new(ports, hosts)
+            .with_vlans(&model.vlans)
+            .with_lines(lines.collect())
     }
 }

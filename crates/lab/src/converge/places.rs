@@ -261,6 +261,9 @@ impl Places {
             if let Some(server) = elan.clip.as_mut().and_then(|lis| lis.server.as_mut()) {
                 self.node(server);
             }
+            if let Some(network) = elan.line.as_mut().and_then(|line| line.into.as_mut()) {
+                self.elan(network);
+            }
             if let Some((caller, _)) = elan.line.as_mut().and_then(|line| line.calls.as_mut()) {
                 self.node(caller);
             }

@@ -117,6 +117,8 @@ pub struct Elan {
 pub struct AtmLine {
     /// Encapsulation of frames or packets.
     pub encapsulation: Encapsulation,
+    /// The network of which it is a part, with the same subnet; `None`: it is a network of its own.
+    pub into: Option<ElanId>,
     /// Largest IP packet, octets.
     pub mtu: u16,
     /// The station that calls the other one, and traffic as it sees it; `None`: a permanent connection has the line.

@@ -42,6 +42,26 @@ impl Lab {
         }
     }
 
+    /// The network of which a subnet is a part: of a line that a host bridges to it; otherwise the subnet itself.
+    #[must_use]
+    pub fn network_of(&self, subnet: ElanId) -> ElanId {
+        let line = self.elans.get(subnet.0).and_then(|elan| elan.line);
+        line.and_then(|line| line.into).unwrap_or(subnet)
+    }
+
+    /// The ports of hosts that bridge lines to this network, with the interface on the rest of the network: pairs of
+    /// numbers of interfaces.
+    pub fn line_ports(&self, network: ElanId) -> impl Iterator<Item = (NodeId, [usize; 2])> {
+        let hosts = self.hosts();
+        let all = hosts.flat_map(move |(id, _, host)| {
+            let ports = host.line_ports(self);
+            ports.map(move |port| (id, port))
+        });
+        all.filter(move |(id, [line, _])| {
+            self.network_of(self.node(*id).lecs()[*line].elan) == network
+        })
+    }
+
     /// A host on the Ethernet segment behind a node.
     #[must_use]
     pub fn behind(&self, id: NodeId, place: Option<usize>) -> Option<&SegmentHost> {

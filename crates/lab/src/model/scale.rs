@@ -41,7 +41,7 @@ impl Scale {
         let mut counts = vec![0; lab.elans.len()];
         for (_, node) in lab.nodes() {
             for lec in node.lecs() {
-                if let Some(count) = counts.get_mut(lec.elan.0) {
+                if let Some(count) = counts.get_mut(lab.network_of(lec.elan).0) {
                     *count += 1;
                 }
             }

@@ -47,12 +47,12 @@ pub(super) fn route(file: &LabFile, lab: &mut Joining<'_>, d: &mut Diagnostics) 
         let lab_now: &Lab = lab;
         let computed = LazyCell::new(|| computed(lab_now, &members, id));
         let mut unknown = Vec::new();
-        for elan in &lab.elans {
-            let own = lab
-                .node(id)
-                .lecs()
-                .iter()
-                .any(|lec| lab.elan(lec.elan).name == elan.name);
+        let networks = lab
+            .elans()
+            .filter(|(elan, _)| lab.network_of(*elan) == *elan);
+        for (_, elan) in networks {
+            let mut lecs = lab.node(id).lecs().iter();
+            let own = lecs.any(|lec| lab.elan(lec.elan).subnet == elan.subnet);
             if own || routes.iter().any(|route| covers(route.to, elan.subnet)) {
                 continue;
             }
@@ -206,9 +206,15 @@ fn members(lab: &Lab) -> Members {
     let mut members = vec![Vec::new(); lab.elans.len()];
     for (id, _, router) in lab.routers() {
         for lec in &router.lecs {
-            if let Some(on) = members.get_mut(lec.elan.0) {
+            if let Some(on) = members.get_mut(lab.network_of(lec.elan).0) {
                 on.extend(lec.ip.map(|ip| (id, ip)));
             }
+        }
+    }
+    for (part, _) in lab.elans() {
+        let network = lab.network_of(part);
+        if network != part {
+            members[part.0] = members[network.0].clone();
         }
     }
     members

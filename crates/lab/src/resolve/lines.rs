@@ -1,11 +1,14 @@
-//! ATM lines: their stations, and the connection of each.
+//! ATM lines: their stations, the connection of each, and the hosts that bridge them to other networks.
 
 use super::stage::{Building, Joining};
+use super::vlans::Vlan;
 use super::{Class, Names, limits};
 use crate::diag::Diagnostics;
 use crate::field::{At, Optional as _};
-use crate::file::{LabFile, LineFile, Name, PvcFile};
+use crate::file::{HostFile, LabFile, LineFile, Name, PvcFile};
 use crate::model::{AtmLine, Elan, ElanId, Lab, NodeId, NodeKind};
+use crate::plan;
+use crate::units::IpNet;
 use aerostat_wire::Qos;
 
 /// Largest SDU of a call, if nothing else is said; the line asks for what its frames need.
@@ -13,15 +16,12 @@ const MAX_SDU: u16 = u16::MAX;
 
 /// Appends the lines to the subnets.
 pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics) {
-    for (name, line) in file.lines.iter().flat_map(|table| &table.0) {
+    let lines = || file.lines.iter().flat_map(|table| &table.0);
+    let first = lab.elans.len();
+    for (name, line) in lines() {
         if lab.elans.iter().any(|elan| elan.name == name.value.0) {
             let text = format!("two subnets with one name: {}", name.value.0);
             d.error(name.at, text);
-        }
-        let subnet = line.subnet.value.0;
-        limits::subnet(&line.subnet, "lines", d);
-        if lab.elans.iter().any(|elan| elan.subnet.overlaps(subnet)) {
-            d.error(line.subnet.at, "this subnet overlaps with another");
         }
         let encapsulation = line.encapsulation.get();
         if let Some(qos) = line.qos.as_ref().filter(|_| line.calls.is_none()) {
@@ -29,6 +29,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
                 .hint("'qos:' of its permanent connection is its contract")
                 .rests_in(line.place, ["calls"]);
         }
+        let subnet = own_subnet(name, line, lab, d);
         let mtu = line
             .mtu
             .plain()
@@ -47,11 +48,211 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
         lab.elans_mut().push(Elan {
             line: Some(AtmLine {
                 encapsulation,
+                into: None,
                 mtu,
                 calls: None,
             }),
             ..Elan::with_subnet(name.value.0.clone(), subnet)
         });
+    }
+    // A line may be a part of a later one.
+    for (at, (_, line)) in (first..).zip(lines()) {
+        if lab.elans[at].subnet != IpNet::NONE {
+            continue;
+        }
+        let wanted = line.elan.as_ref();
+        let network = wanted.and_then(|wanted| network(line, wanted, file, lab, d));
+        let Some(network) = network else {
+            // The mistake has been told: any address will do.
+            lab.elans_mut()[at].subnet = IpNet::ALL;
+            continue;
+        };
+        let whole = lab.elan(network);
+        let (subnet, mtu) = (whole.subnet, whole.ip_mtu());
+        if let Some(given) = line
+            .mtu
+            .as_ref()
+            .filter(|given| given.value != u64::from(mtu))
+        {
+            let text = format!("packets of {whole} have up to {mtu} octets");
+            d.warning(given.at, text)
+                .hint("a bridge loses longer frames: leave 'mtu:' out");
+        }
+        let elan = &mut lab.elans_mut()[at];
+        elan.subnet = subnet;
+        if let Some(model) = &mut elan.line {
+            model.into = Some(network);
+            model.mtu = line.mtu.plain().map_or(mtu, |mtu| mtu as u16);
+        }
+    }
+}
+
+/// The subnet of a line that is a network of its own; that of another one takes its place later.
+fn own_subnet(name: &At<Name>, line: &LineFile, lab: &Lab, d: &mut Diagnostics) -> IpNet {
+    match (&line.subnet, &line.elan) {
+        (Some(given), None) => {
+            let subnet = given.value.0;
+            limits::subnet(given, "lines", d);
+            if lab.elans.iter().any(|elan| elan.subnet.overlaps(subnet)) {
+                d.error(given.at, "this subnet overlaps with another");
+            }
+            return subnet;
+        }
+        (Some(given), Some(_)) => {
+            d.error(
+                given.at,
+                "a line with 'elan:' has the subnet of that network",
+            )
+            .rests_in(line.place, ["elan"]);
+        }
+        (None, Some(_)) => {}
+        (None, None) => {
+            let text = format!("line {} has no subnet", name.value.0);
+            d.error(name.at, text)
+                .hint("'subnet: 10.9.0.0/30', or 'elan: NAME' if a host bridges it to that network")
+                .rests_in(line.place, ["subnet", "elan"]);
+        }
+    }
+    IpNet::NONE
+}
+
+/// The network of which a line is a part.
+fn network(
+    line: &LineFile,
+    wanted: &At<String>,
+    file: &LabFile,
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> Option<ElanId> {
+    let encapsulation = line.encapsulation.get();
+    if !encapsulation.is_bridged() {
+        let text = format!(
+            "a line with {} is no part of an Ethernet",
+            encapsulation.name()
+        );
+        d.error(wanted.at, text)
+            .hint("only bridged lines carry Ethernet frames; others have a subnet of their own")
+            .rests_in(line.place, ["encapsulation"]);
+    }
+    let part = |name: &str| {
+        let mut lines = file.lines.iter().flat_map(|table| &table.0);
+        lines.any(|(known, line)| known.value.0 == name && line.elan.is_some())
+    };
+    let wholes = || lab.elans().filter(|(_, elan)| !part(&elan.name));
+    let Some((id, whole)) = wholes().find(|(_, elan)| elan.name == wanted.value) else {
+        let text = match part(&wanted.value) {
+            true => format!("line {} is a part of another network itself", wanted.value),
+            false => format!("there is no ELAN '{}'", wanted.value),
+        };
+        let known = wholes().map(|(_, elan)| elan.name.as_str());
+        d.error(wanted.at, text)
+            .suggest(&wanted.value, known)
+            .rests_on_name(&wanted.value)
+            .rests_on(["lane/elans/.", "lines/.", "lines/*/elan"]);
+        return None;
+    };
+    if !whole.is_ethernet() {
+        d.error(wanted.at, format!("{whole} carries no Ethernet frames"))
+            .hint("a bridged line is a part of an ELAN, or of another bridged line")
+            .rests_on_name(&wanted.value);
+        return None;
+    }
+    Some(id)
+}
+
+/// The lines that are further ports of the bridge of a host with this network and these VLANs.
+pub(super) fn ports(
+    host: &HostFile,
+    (own, vlans): (Option<ElanId>, &[Vlan]),
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> Vec<ElanId> {
+    let given = host.lines.iter().flatten();
+    if let Some(kernel) = host.kernel.as_ref().filter(|kernel| kernel.value)
+        && host.lines.is_some()
+    {
+        d.error(kernel.at, "the bridge of a Linux kernel host takes no lines of the lab file")
+            .hint("leave 'kernel:' out, or join the line by 'elans:' and add its interface to a bridge in the host")
+            .rests_in(host.place, ["lines"]);
+    }
+    let networks = own.into_iter().chain(vlans.iter().map(|(_, elan)| *elan));
+    let networks: Vec<ElanId> = networks.map(|elan| lab.network_of(elan)).collect();
+    let mut ports: Vec<ElanId> = Vec::new();
+    for name in given {
+        let lines = || lab.elans().filter(|(_, elan)| elan.line.is_some());
+        let Some((id, line)) = lines().find(|(_, elan)| elan.name == name.value) else {
+            d.error(name.at, format!("there is no line '{}'", name.value))
+                .suggest(&name.value, lines().map(|(_, elan)| elan.name.as_str()))
+                .rests_on_name(&name.value)
+                .rests_on(["lines/."]);
+            continue;
+        };
+        // The network of this line has a mistake, which has been told.
+        if line.subnet == IpNet::ALL {
+            continue;
+        }
+        let joined = own.into_iter().chain(vlans.iter().map(|(_, elan)| *elan));
+        if ports.contains(&id) || joined.into_iter().any(|elan| elan == id) {
+            let text = format!("the host is on {line} already");
+            d.error(name.at, text)
+                .rests_in(host.place, ["elan", "vlans"]);
+        } else if !networks.contains(&lab.network_of(id)) {
+            let own: Vec<&str> = networks.iter().map(|one| &*lab.elan(*one).name).collect();
+            d.error(
+                name.at,
+                format!("{line} is no part of a network of this host"),
+            )
+            .hint(format!(
+                "for example, in the line: elan: {}",
+                own.join(", or ")
+            ))
+            .rests_in(host.place, ["elan", "vlans"])
+            .rests_on([&*format!("lines/{}/elan", name.value)]);
+        } else if vlans.len().max(1) + ports.len() == plan::MAX_LECS {
+            let text = format!("more than {} VLANs and lines on one host", plan::MAX_LECS);
+            d.error(name.at, text);
+            break;
+        } else {
+            ports.push(id);
+        }
+    }
+    ports
+}
+
+/// Reports a line that nothing bridges to its network, and bridges in a loop.
+fn bridged(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    for (id, name, _) in all(file, lab) {
+        let network = lab.network_of(id);
+        let mut ports = lab.line_ports(network);
+        if network != id && !ports.any(|(node, [port, _])| lab.node(node).lecs()[port].elan == id) {
+            let (line, whole) = (&name.value.0, lab.elan(network));
+            d.error(name.at, format!("no host bridges line {line} to {whole}"))
+                .hint(format!("'lines: [{line}]' of a host on {}", whole.name))
+                .rests_on(["hosts/*/lines", "hosts/*/elan", "hosts/*/vlans"]);
+        }
+    }
+    // Each subnet with one that it is joined to; a bridge between two that are joined already closes a loop.
+    let mut joined: Vec<usize> = (0..lab.elans.len()).collect();
+    fn end(joined: &[usize], mut at: usize) -> usize {
+        while joined[at] != at {
+            at = joined[at];
+        }
+        at
+    }
+    for ((_, node, host), (_, section)) in lab.hosts().zip(&file.hosts.0) {
+        for ([port, own], name) in host.line_ports(lab).zip(section.lines.iter().flatten()) {
+            let [port, own] = [port, own].map(|itf| end(&joined, host.lecs[itf].elan.0));
+            if port == own {
+                let text = format!(
+                    "{} closes a loop: another way leads from line {} to its network",
+                    node.name, name.value
+                );
+                d.error(name.at, text)
+                    .hint("a frame for all stations would circle in it: these bridges have no spanning tree")
+                    .rests_on(["hosts/*/lines", "hosts/*/elan", "hosts/*/vlans"]);
+            }
+            joined[port] = own;
+        }
     }
 }
 
@@ -77,6 +278,7 @@ fn on(lab: &Lab, line: ElanId) -> Vec<NodeId> {
 
 /// Resolves who calls, and checks the stations of each line.
 pub(super) fn stations(file: &LabFile, names: &Names, lab: &mut Joining<'_>, d: &mut Diagnostics) {
+    bridged(file, lab, d);
     let mut callers = Vec::new();
     for (id, name, line) in all(file, lab) {
         let text = &name.value.0;
@@ -170,10 +372,10 @@ pub(super) fn of_connection(
             let name = &lab.node(end).name;
             d.error(at, format!("{name} is not on line {}", given.value))
                 .hint(format!(
-                    "'elan: {}' of a host, or an entry of 'elans:', puts it there",
+                    "'elan: {0}' of a host, or an entry of 'elans:', puts it there; 'lines: [{0}]' bridges to it",
                     given.value
                 ))
-                .rests_on(["hosts/*/elan", "hosts/*/elans", "routers/*/elans"]);
+                .rests_on(["hosts/*/elan", "hosts/*/elans", "hosts/*/lines", "routers/*/elans"]);
         }
     }
     if ends[0] == ends[1] {

@@ -79,7 +79,10 @@ fn warn_of_another(
     d: &mut Diagnostics,
 ) {
     let members = lab.nodes().flat_map(|(_, node)| {
-        let lecs = node.lecs().iter().filter(|lec| lec.elan == elan);
+        let lecs = node
+            .lecs()
+            .iter()
+            .filter(|lec| lab.network_of(lec.elan) == lab.network_of(elan));
         lecs.map(move |lec| (node, lec))
     });
     let mut members = members.filter(|(_, lec)| lec.ip == Some(ip) && lec.mac != mac.value.0);

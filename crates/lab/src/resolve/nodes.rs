@@ -431,14 +431,18 @@ impl Builder<'_, '_> {
             tcp::fits(&tcp, host, self.lab.elan(elan).ip_mtu(), d);
         }
         let vlans = self.vlans(host, elan, d);
-        let elans = (elan.unwrap_or(ElanId(0)), &vlans[..]);
+        let ports = lines::ports(host, (elan, &vlans), self.lab, d);
+        let vids: Vec<u16> = vlans.iter().map(|(vid, _)| *vid).collect();
+        let further = vlans.iter().skip(1).map(|(_, elan)| *elan);
+        let further: Vec<ElanId> = further.chain(ports).collect();
+        let elans = (elan.unwrap_or(ElanId(0)), &further[..]);
         let mut lecs = self.clients(host, (number, mac), (address, ip), elans, d);
         self.further((name, host), (number, address), &mut lecs, d);
         let lane = elan.is_none() || self.has_lane(&lecs);
         self.finish(NodeKind::Host(Host {
             attachment,
             lecs,
-            vlans: vlans.iter().map(|(vid, _)| *vid).collect(),
+            vlans: vids,
             routes: Vec::new(),
             neighbours: Vec::new(),
             // MPOA needs LANE.
@@ -452,10 +456,10 @@ impl Builder<'_, '_> {
             clock: cpu::clock(text, host, d),
             ilmi: host.ilmi.get(),
             uni: host.uni.get(),
-            // A kernel's bridge has no VLANs here.
-            kernel: match vlans.is_empty() {
-                true => host.kernel.plain(),
-                false => Some(false),
+            // A kernel's bridge has no VLANs and no lines here.
+            kernel: match (&host.vlans, &host.lines) {
+                (None, None) => host.kernel.plain(),
+                _ => Some(false),
             },
             nic: nic_of(host),
             sockets: Vec::new(),
@@ -475,22 +479,23 @@ impl Builder<'_, '_> {
         let mut elans = lecs.iter().map(|lec| self.lab.elan(lec.elan));
         elans.any(Elan::is_lane)
     }
-    /// The LANE clients of a host: that of its own ELAN, and those of its further VLANs, which have no IP address.
+    /// The clients of a host: that of its own network, and those of its further VLANs and of the lines that are ports,
+    /// which have no IP address.
     fn clients(
         &self,
         host: &HostFile,
         (number, own_mac): (u16, MacAddr),
         (address, ip): (AtmAddress, Ipv4Addr),
-        (own, vlans): (ElanId, &[Vlan]),
+        (own, further): (ElanId, &[ElanId]),
         d: &mut Diagnostics,
     ) -> Vec<Lec> {
         let mac = |interface| plan::mac(self.site, Kind::Host, number, interface);
         let at = |index| address.with_selector(plan::SELECTOR_LEC + index);
         let lec = Lec::new(0, own, own_mac, at(0), Some(ip));
         let section = &host.lec;
-        let bridges = host.bridge.is_some() || section.proxy.get();
+        let bridges = host.bridge.is_some() || host.lines.is_some() || section.proxy.get();
         let mut lecs = vec![self.client(lec, section, bridges, d)];
-        for (index, (_, elan)) in (0..).zip(vlans).skip(1) {
+        for (index, elan) in (1..).zip(further) {
             let of_vlan = mac(plan::vlan_interface(index));
             let lec = Lec::new(index, *elan, of_vlan, at(index), None);
             // Mistakes of the section have been told.
@@ -511,10 +516,13 @@ impl Builder<'_, '_> {
         };
         let text = &name.value.0;
         if let Some((first, _)) = table.0.first()
-            && (host.vlans.is_some() || host.bridge.is_some() || host.lec.proxy.get())
+            && (host.vlans.is_some()
+                || host.bridge.is_some()
+                || host.lines.is_some()
+                || host.lec.proxy.get())
         {
             d.error(first.at, "a host that bridges is on no further ELANs")
-                .rests_in(host.place, ["vlans", "bridge", "lec/proxy"]);
+                .rests_in(host.place, ["vlans", "bridge", "lines", "lec/proxy"]);
             return;
         }
         if let Some((elan, _)) = table.0.get(plan::MAX_HOST_LECS - 1) {

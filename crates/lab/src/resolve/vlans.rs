@@ -52,10 +52,14 @@ pub(super) fn in_order(
 /// Checks the other keys of a host with VLANs.
 fn fits(host: &HostFile, table: &Table<Vid, At<String>>, d: &mut Diagnostics) {
     let ports = host.ethernet.as_ref().and_then(|all| all.ports.as_ref());
-    if let Some((first, _)) = table.0.first().filter(|_| ports.is_none()) {
+    if let Some((first, _)) = table
+        .0
+        .first()
+        .filter(|_| ports.is_none() && host.lines.is_none())
+    {
         d.error(first.at, "VLANs need Ethernet ports")
             .hint("for example: bridge: { phone: 10.1.0.11 }, ethernet: { ports: { e1: { stations: [phone], vlan: 10 } } }")
-            .rests_in(host.place, ["ethernet", "bridge"]);
+            .rests_in(host.place, ["ethernet", "bridge", "lines"]);
     }
     if let Some(kernel) = host.kernel.as_ref().filter(|kernel| kernel.value) {
         d.error(kernel.at, "the bridge of a Linux kernel host has no VLANs")

@@ -74,6 +74,7 @@ impl Published for Elan {
             (Some(lis), _) => lis.published(lab),
             (None, Some(line)) => json!({
                 "encapsulation": line.encapsulation.name(),
+                "elan": line.into.map(|network| &lab.elan(network).name),
                 "calls": line.calls.map(|(caller, _)| &lab.node(caller).name),
                 "qos": line.calls.map(|(_, qos)| text(qos)),
             }),

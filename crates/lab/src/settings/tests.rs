@@ -406,6 +406,8 @@ MemberFile.next_hops || hosts.p.clip={c: {next_hops: {10.3.0.1: {address: h}}}}
 NextHopFile.address || clip.c.next_hops={10.3.0.1: {address: h}}
 NextHopFile.qos || clip.c.next_hops={10.3.0.1: {address: h, qos: 'cbr,aal5:pcr=1000'}}
 LineFile.subnet || lines.ln.subnet=10.17.0.0/25
+LineFile.elan | lines.n={subnet: 10.18.0.0/24} | lines.n={elan: b, calls: m} hosts.m={on: s1, elan: n, ip: 10.2.0.55} hosts.w.lines=[n]
+HostFile.lines | lines.n={elan: b, calls: m} hosts.m={on: s1, elan: n, ip: 10.2.0.55} hosts.y.lines=[n] | lines.n={elan: b, calls: m} hosts.m={on: s1, elan: n, ip: 10.2.0.55} hosts.w.lines=[n]
 LineFile.encapsulation || lines.ln.encapsulation=pppoa-vcmux
 LineFile.mtu || lines.ln.mtu=1400
 LineFile.calls || lines.g.calls=t

@@ -51,7 +51,9 @@ pub use crate::encapsulation::Encapsulation;
 pub use command::HostCommand;
 pub use events::HostEvent;
 pub use interfaces::ip::Ip;
-pub use interfaces::segment::{Cable, EthernetPort, PortVlans, Segment, SegmentHost, WAITING};
+pub use interfaces::segment::{
+    Cable, EthernetPort, LinePort, PortVlans, Segment, SegmentHost, WAITING,
+};
 pub use interfaces::super_frames::KernelTrain;
 pub use report::attempts::{Attempts, Waits};
 pub use report::present::{HostChanges, Membership, PresentCall};

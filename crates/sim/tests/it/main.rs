@@ -31,6 +31,7 @@ mod joins;
 mod keys;
 mod labs;
 mod lane;
+mod line_ports;
 
 mod lines;
 mod load;

@@ -16,6 +16,8 @@
 //!
 //! A bridge can have VLANs (`segment/vlans.rs`), each with the ELAN or the bridged line of an interface of its own. The
 //! host itself is in the VLAN of its first interface. A line is to the bridge what an ELAN is, and needs no proxy.
+//! Further bridged lines are ports ([`LinePort`]): the bridge learns their stations as those of a cable, and the LANE
+//! client of the VLAN is their proxy.
 //!
 //! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; 802.1Q VLANs; LANE v2 §2.1.3 (proxy). **Not
 //! implemented** for embedded segments: spanning tree. A kernel's bridge has no VLANs. BPDUs of a kernel's bridge cross
@@ -59,10 +61,21 @@ pub struct SegmentHost {
     pub vid: Option<u16>,
 }
 
+/// A bridged ATM line as a port of the bridge; its frames have no tags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinePort {
+    /// Name of the line.
+    pub name: String,
+    /// Number of the interface on the line.
+    pub interface: usize,
+    /// Number of its VLAN: that of the interface of the VLAN's LANE client; 0 without VLANs.
+    pub vlan: usize,
+}
+
 /// Where the bridge has a frame from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
-    /// An Ethernet port.
+    /// An Ethernet port or a line.
     Port(usize),
     /// The ELAN, or a shortcut.
     Elan,
@@ -104,6 +117,8 @@ pub struct Segment {
     hosts: Vec<SegmentHost>,
     /// Its cables: at least one.
     ports: Vec<Port>,
+    /// Further ports, numbered behind the cables.
+    lines: Vec<LinePort>,
     /// True if the cables and the bridge are the kernel's: then no frame passes here.
     kernel: bool,
     vlans: Vlans,
@@ -125,6 +140,7 @@ impl Segment {
         Self {
             hosts,
             ports,
+            lines: Vec::new(),
             kernel: false,
             vlans: Vlans::default(),
             changing: None,
@@ -140,6 +156,12 @@ impl Segment {
             vlans: Vlans::new(vids),
             ..self
         }
+    }
+
+    /// Gives the bridge ATM lines as further ports.
+    #[must_use]
+    pub fn with_lines(self, lines: Vec<LinePort>) -> Self {
+        Self { lines, ..self }
     }
 
     /// The segment of a kernel host, on ports of the kernel's own bridge.
@@ -204,8 +226,28 @@ impl Segment {
         entered
     }
 
-    /// The Ethernet ports to which the bridge forwards a frame of a VLAN: that of its destination, or all of the VLAN
-    /// except the one where it `came` from.
+    /// The line of a port behind the cables.
+    fn line(&self, port: usize) -> Option<&LinePort> {
+        self.lines.get(port.checked_sub(self.ports.len())?)
+    }
+
+    /// The port of an interface on a line, and its VLAN.
+    fn port_of_line(&self, interface: usize) -> Option<(usize, usize)> {
+        let mut lines = self.lines.iter().enumerate();
+        let (number, line) = lines.find(|(_, line)| line.interface == interface)?;
+        Some((self.ports.len() + number, line.vlan))
+    }
+
+    /// The name of a port; empty for the only cable of a segment.
+    fn name_of(&self, port: usize) -> &str {
+        match self.line(port) {
+            Some(line) => &line.name,
+            None => &self.ports[port].config.name,
+        }
+    }
+
+    /// The ports to which the bridge forwards a frame of a VLAN: that of its destination, or all of the VLAN except the
+    /// one where it `came` from.
     fn ways(&mut self, vlan: usize, frame: &[u8], came: Came, now: Instant) -> Vec<usize> {
         let Some(own) = self.vlans.get(vlan) else {
             return Vec::new();
@@ -215,11 +257,13 @@ impl Segment {
         let single = to.is_some_and(|to| !to.is_group());
         self.counters.flooded += u64::from(way == Way::All && single);
         self.counters.filtered += u64::from(way == Way::Elan && came == Came::Elan);
-        let ports = self.ports.iter().enumerate();
         let carries = |port: &Port| own.vid.is_none_or(|vid| port.config.vlans.carries(vid));
-        let ports = ports.filter(|(n, port)| Came::Port(*n) != came && carries(port));
+        let cables = self.ports.iter().map(carries);
+        let lines = self.lines.iter().map(|line| line.vlan == vlan);
+        let ports = cables.chain(lines).enumerate();
+        let ports = ports.filter_map(|(port, carries)| carries.then_some(port));
         ports
-            .map(|(n, _)| n)
+            .filter(|port| Came::Port(*port) != came)
             .filter(|port| way == Way::All || way == Way::Port(*port))
             .collect()
     }
@@ -323,7 +367,7 @@ impl Segment {
             near.map(|one| Learned {
                 mac: one.mac,
                 heard_s: now.since(one.heard).as_secs(),
-                port: self.ports[one.port].config.name.clone(),
+                port: self.name_of(one.port).to_owned(),
                 vlan: vlan.vid,
             })
         });
@@ -364,14 +408,16 @@ impl Segment {
         let ports = |wanted: &dyn Fn(&PortVlans) -> bool| {
             let ports = self.ports.iter().map(|port| &port.config);
             let ports = ports.filter(|port| wanted(&port.vlans));
-            let names: Vec<&str> = ports.map(|port| port.name.as_str()).collect();
-            names.join(" ")
+            ports.map(|port| port.name.as_str()).collect::<Vec<_>>()
         };
+        let lines = self.lines.iter().filter(|line| line.vlan == number);
+        let lines = lines.map(|line| line.name.as_str());
+        let untagged = ports(&|vlans| vlans.untagged == Some(vid)).into_iter();
         Some(BridgeVlan {
             vlan: vid,
             interface: interface(number),
-            untagged: ports(&|vlans| vlans.untagged == Some(vid)),
-            tagged: ports(&|vlans| vlans.tagged.contains(&vid)),
+            untagged: untagged.chain(lines).collect::<Vec<_>>().join(" "),
+            tagged: ports(&|vlans| vlans.tagged.contains(&vid)).join(" "),
             addresses: vlan.learned.near().count() as u64,
             elan_addresses: vlan.learned.far(now).count() as u64,
         })

@@ -11,6 +11,7 @@ use crate::ip::books::Cause;
 use crate::ip::meter::Path;
 use crate::ip::stack::{ConnectionId, StackInput, StackOutput};
 use aerostat_proto::Machine as _;
+use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::{Instant, Refused, Trace};
@@ -249,17 +250,43 @@ impl Host {
             return;
         };
         let mut full = 0;
+        // A copy that a flood sends into a line that is down is no loss of a packet.
+        let known = address(frame, 0).is_some_and(|to| segment.is_near(vlan.0, to));
         for port in segment.ways(vlan.0, frame, came, now) {
+            let Some(segment) = &mut self.segment else {
+                return;
+            };
+            if let Some(interface) = segment.line(port).map(|line| line.interface) {
+                self.forward_on_line(interface, frame, known, now);
+                continue;
+            }
             let dressed = segment.dressed(port, vlan, frame);
             let lost = segment.send(port, From::Bridge(path), dressed, now);
             full += usize::from(lost.is_some());
         }
-        let place = segment.place();
+        let Some(place) = self.segment.as_ref().map(Segment::place) else {
+            return;
+        };
         // If a copy passes another port, the books do not count the packet as lost.
         for _ in 0..full {
             self.lost(place, frame);
         }
         self.touch(Part::Segment);
+    }
+
+    /// Forwards a frame on a line that is a port; `known`: its destination is there.
+    fn forward_on_line(&mut self, itf: usize, frame: &[u8], known: bool, now: Instant) {
+        let Some(interface) = self.interfaces.get_mut(itf) else {
+            return;
+        };
+        if interface.up {
+            self.count_sent(itf, Path::Lane, 1);
+            return self.send_on_lane(itf, frame.to_vec(), now);
+        }
+        interface.counters.down += 1;
+        if known {
+            self.lost(Cause::Service(Discard::NotJoined), frame);
+        }
     }
 
     /// Handles a frame from the segment at the bridge: for the host itself, for the ELAN, or for neither.
@@ -374,7 +401,7 @@ impl Host {
         }
     }
 
-    /// Handles a frame from the ELAN or from a shortcut. False if the frame is not for the host itself.
+    /// Handles a frame from the ELAN, from a shortcut or from a line that is a port. False if the frame is not for the host itself.
     pub(in crate::host) fn bridge_in(
         &mut self,
         itf: usize,
@@ -388,6 +415,11 @@ impl Host {
             return true;
         };
         let kernel = segment.kernel;
+        if let Some((port, vlan)) = segment.port_of_line(itf) {
+            let entered = (port, (vlan, Tag::default()));
+            self.hear_at_bridge(entered, None, frame.to_vec(), now);
+            return false;
+        }
         if segment.vlans.get(itf).is_none() {
             return true;
         }

@@ -46,10 +46,7 @@ fn bridge_of(ports: &[(&str, PortVlans)], vids: &[u16]) -> Host {
     let signalling = Signalling::new(Config::new(Version::Uni31));
     let mut host = Host::new("edge", signalling, Ip::Kernel);
     for number in 0..vids.len().max(1) as u8 {
-        let elan = ElanName::new("e").expect("short");
-        let own = mac(0xee - number);
-        let config = LecConfig::new(elan, AtmAddress::LECS, own);
-        host.add_lec(own, move |_| Lec::new(config.clone()));
+        add_client(&mut host, number);
     }
     let ports = ports.iter().map(|(name, vlans)| EthernetPort {
         name: (*name).into(),
@@ -60,6 +57,13 @@ fn bridge_of(ports: &[(&str, PortVlans)], vids: &[u16]) -> Host {
     host.bridge_to(segment.with_vlans(vids));
     host.handle_input(HostInput::Start, NOW);
     host
+}
+
+fn add_client(host: &mut Host, number: u8) {
+    let elan = ElanName::new("e").expect("short");
+    let own = mac(0xee - number);
+    let config = LecConfig::new(elan, AtmAddress::LECS, own);
+    host.add_lec(own, move |_| Lec::new(config.clone()));
 }
 
 fn bridge() -> Host {
@@ -289,6 +293,76 @@ fn a_frame_stays_in_its_vlan_and_has_the_tag_of_each_port() {
     let own = heard(&mut host, |host| host.send_own(0, all(), NOW));
     assert_eq!(own, (vec![0, 2, 3, 4], 1));
     assert_eq!(host.out.iter().filter(to_kernel).count(), 1);
+}
+
+/// Numbers of the interfaces, all down, to which a frame from an interface or from a cable is forwarded.
+fn lines_heard(host: &mut Host, act: impl FnOnce(&mut Host)) -> Vec<usize> {
+    let down = |host: &Host| -> Vec<u64> {
+        let all = host.interfaces.iter();
+        all.map(|itf| itf.counters.down).collect()
+    };
+    let before = down(host);
+    act(host);
+    let after = down(host).into_iter().zip(before).enumerate();
+    after
+        .filter_map(|(itf, (now, then))| (now > then).then_some(itf))
+        .collect()
+}
+
+/// Lines are ports of their VLAN: frames leave on all of them until a station is known, and then on its own.
+#[test]
+fn a_line_is_a_port_of_its_vlan() {
+    let mut host = bridge_of(&[("a10", ACCESS(10)), ("a20", ACCESS(20))], &[10, 20]);
+    host.keep_books();
+    let lines = [("north", 0), ("south", 0), ("west", 1)];
+    for number in 2..5 {
+        add_client(&mut host, number);
+    }
+    let segment = host.segment.as_mut().expect("a bridge");
+    segment.lines = (2..)
+        .zip(lines)
+        .map(|(interface, (name, vlan))| LinePort {
+            name: name.into(),
+            interface,
+            vlan,
+        })
+        .collect();
+    let (a, b, group) = (mac(1), mac(2), MacAddr::BROADCAST);
+    // Interfaces 0 and 1 are those of the ELANs.
+    let heard = |host: &mut Host, itf, frame: Vec<u8>| {
+        lines_heard(host, |host| host.deliver(itf, frame, Path::Lane, NOW))
+    };
+    assert_eq!(heard(&mut host, 2, frame(group, a)), [0, 3]);
+    assert_eq!(heard(&mut host, 4, frame(group, b)), [1]);
+    assert_eq!(heard(&mut host, 0, frame(group, mac(9))), [2, 3]);
+    assert_eq!(heard(&mut host, 0, frame(a, mac(9))), [2]);
+    assert_eq!(heard(&mut host, 3, frame(a, mac(3))), [2]);
+    assert_eq!(heard(&mut host, 3, frame(mac(9), mac(3))), [0]);
+    // A frame for a station on the line where it came from goes nowhere.
+    assert_eq!(heard(&mut host, 2, frame(a, mac(4))), []);
+    // From a cable, and from the host itself.
+    let cable = frame(mac(3), mac(5));
+    let out = lines_heard(&mut host, |host| {
+        host.hear(0, From::Host(usize::MAX, None), cable, NOW);
+    });
+    assert_eq!(out, [3]);
+    let out = lines_heard(&mut host, |host| host.send_own(0, frame(a, mac(0xee)), NOW));
+    assert_eq!(out, [2]);
+    // The lines of another VLAN have tables of their own, and the LANE client answers for stations on lines.
+    assert_eq!(heard(&mut host, 1, frame(a, mac(9))), [4]);
+    let segment = host.segment.as_ref().expect("a bridge");
+    assert!(segment.is_near(0, a) && segment.is_near(1, b) && !segment.is_near(1, a));
+    assert_eq!(segment.name_of(2), "north");
+    // A frame for a known station on a line that is down is a loss; a copy of a flood is none.
+    let lost = |host: &Host| {
+        let lost = |output: &&HostOutput| matches!(output, HostOutput::Event(HostEvent::Lost(..)));
+        host.out.iter().filter(lost).count()
+    };
+    let before = lost(&host);
+    heard(&mut host, 0, frame(mac(7), mac(9)));
+    assert_eq!(lost(&host), before);
+    heard(&mut host, 0, frame(a, mac(9)));
+    assert_eq!(lost(&host), before + 1);
 }
 
 /// A frame for the kernel's own interface: the first broadcast is the only frame for the host in the first VLAN.
