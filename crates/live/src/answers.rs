@@ -126,6 +126,7 @@ fn one_table(node: &str, table: Result<Table, Answer>) -> Answer {
 fn status(site: &Site<'_>, now: Instant) -> Answer {
     Answer::Ok(json!({
         "name": site.lab.name,
+        "file": site.file,
         "ready": site.ready,
         "waits_for": site.missing,
         "lacks": site.sources.keepers.missing(),

@@ -222,6 +222,9 @@ pub struct Gather {
 /// A file for a running lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Converge {
+    /// The file as its user names it, for `ls`; a client of version 0.2.0 names none.
+    #[serde(default)]
+    pub name: Option<String>,
     /// Text of the file.
     pub text: String,
     /// Changes of its values, in the notation of `--set`.
@@ -246,10 +249,22 @@ pub struct Converged {
     pub restarted: Vec<String>,
     /// Changes that could not be made, each with its reason.
     pub left: Vec<String>,
+    /// Links whose values, set by hand, gave way to those of the file.
+    #[serde(default)]
+    pub replaced: Vec<String>,
     /// True if the lab has kernel hosts.
     pub kernel: bool,
     /// True if its daemons are processes of their own.
     pub split: bool,
+}
+
+impl Converged {
+    /// A sentence about [`Self::replaced`].
+    #[must_use]
+    pub fn replacements(&self) -> String {
+        let links = aerostat_wire::some_of(&self.replaced);
+        format!("values that 'aerostat link set' gave {links} gave way to those of the file")
+    }
 }
 
 /// Requests about links.

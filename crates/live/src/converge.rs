@@ -99,7 +99,8 @@ fn read(running: &Lab, request: &Converge) -> Result<File, Box<Answer>> {
     }
     let next = converge::beside(running, &checked.lab);
     checked.lab = next.map_err(|obstacle| error(&obstacle, DOWN_AND_UP))?;
-    Ok(File { checked, set })
+    let name = request.name.clone().unwrap_or(name);
+    Ok(File { name, checked, set })
 }
 
 fn error(text: &dyn std::fmt::Display, hint: &str) -> Box<Answer> {
@@ -204,7 +205,19 @@ impl Carried {
         let lab = &mut file.checked.lab;
         let builder = Builder::new(lab, lab.seed, flavour).split(split);
         let builder = builder.with_programs();
+        let old = Arc::clone(self.world.lab());
+        let by_hand = old.links().filter(|(id, link)| {
+            let has_now = self.world.lines_of(*id);
+            has_now != link.lines
+        });
+        let by_hand: Vec<_> = by_hand.collect();
         let refused = self.world.converge(&builder, &again, now);
+        let lines = &lab.links;
+        let replaced = by_hand.into_iter().filter(|(id, link)| {
+            let of_file = lines[id.0].lines;
+            of_file != link.lines && self.world.lines_of(*id) == of_file
+        });
+        converged.replaced = replaced.map(|(_, link)| link.name.clone()).collect();
         let mut left = BTreeSet::new();
         for (index, switch, error) in &refused {
             let ends = lab.pvcs[*index].ends;
@@ -222,6 +235,7 @@ impl Carried {
             self.world.adopt(lab);
         }
         self.generation += 1;
+        self.file.clone_from(&file.name);
         // A parent process that waited for the lab has gone.
         self.ties.take_if(|_| self.ready);
         self.ready = false;
@@ -242,6 +256,9 @@ impl Carried {
         )));
         for text in &converged.left {
             tell(Notice::Note(format!("not done: {text}")));
+        }
+        if !converged.replaced.is_empty() {
+            tell(Notice::Note(converged.replacements()));
         }
         answer(&reply, said(&converged));
         file

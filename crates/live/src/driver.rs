@@ -284,6 +284,7 @@ impl<'a> Driver<'a> {
             ready: false,
             machine: parts.machine,
             generation: 0,
+            file: file.name.clone(),
             prepared: to_converge,
         };
         for text in site.confinement.missing().into_iter().chain(without) {
@@ -602,7 +603,7 @@ impl<'a> Driver<'a> {
         };
         let for_error = reply.clone();
         let started = spawn_named("results", move || {
-            let File { checked, set } = &report.file;
+            let File { checked, set, .. } = &report.file;
             let set: Vec<&str> = set.iter().map(Override::change).collect();
             let answer = serde_json::json!({
                 "text": checked.text,

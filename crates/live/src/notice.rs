@@ -56,6 +56,8 @@ pub type ToAnswer = fn(&Report) -> serde_json::Value;
 /// A checked lab file, and the changes of its values that are part of it.
 #[derive(Clone, Debug)]
 pub struct File {
+    /// The file as its user names it, for `ls`.
+    pub name: String,
     /// The lab.
     pub checked: Checked,
     /// The changes by `--set`.

@@ -44,8 +44,6 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 /// How to run a lab.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The lab file as given by the user, for `ls`.
-    pub file: String,
     /// True to do without kernel hosts, which needs no privilege.
     pub embedded: bool,
     /// This command itself, which is started again as the lab's first process.
@@ -83,7 +81,7 @@ pub fn run(
     let state = LabState {
         name: lab.name.clone(),
         pid: std::process::id(),
-        file: options.file.clone(),
+        file: file.name.clone(),
         started: started.as_secs(),
         version: VERSION.to_owned(),
     };

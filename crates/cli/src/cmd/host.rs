@@ -18,7 +18,6 @@ pub(crate) fn run(args: &HostArgs) -> Outcome {
     let manager = Notifier::of_environment()?;
     let options = Options {
         split: false,
-        file: args.lab.lab.display().to_string(),
         embedded: false,
         program: std::env::current_exe()?,
         recording: format!("{}.pcapng", checked.lab.name).into(),
@@ -28,6 +27,7 @@ pub(crate) fn run(args: &HostArgs) -> Outcome {
         machine: true,
     };
     let file = File {
+        name: args.lab.lab.display().to_string(),
         checked: checked.clone(),
         set: args.lab.set.clone(),
     };

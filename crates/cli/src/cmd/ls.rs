@@ -23,13 +23,13 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
         .map_or(0, |d| d.as_secs());
     let mut rows = Rows::new(&["lab", "pid", "file", "up_s", "state", "version"]);
     for lab in labs {
-        let state = state(&lab.name);
+        let (file, state) = told(&lab.name);
         let up = now.saturating_sub(lab.started);
         let version = client::version_of(&lab).to_owned();
         rows.push(vec![
             lab.name.into(),
             lab.pid.into(),
-            lab.file.into(),
+            file.unwrap_or(lab.file).into(),
             up.into(),
             state.into(),
             version.into(),
@@ -39,18 +39,19 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// The state of a lab, as it tells.
-fn state(name: &str) -> String {
+/// The file of a lab, which may be another one than at its start, and its state, as it tells.
+fn told(name: &str) -> (Option<String>, String) {
     let client = Client::connect_within(&runtime_dir::socket_of(name), PATIENCE);
     let answer = client.and_then(|mut client| client.ask(&Request::Status));
     let Ok((Answer::Ok(status), _)) = answer else {
-        return "does not answer".to_owned();
+        return (None, "does not answer".to_owned());
     };
     let lacks = status["lacks"].as_array().into_iter().flatten();
     let lacks: Vec<&str> = lacks.filter_map(serde_json::Value::as_str).collect();
-    match (&lacks[..], &status["ready"]) {
+    let state = match (&lacks[..], &status["ready"]) {
         ([], serde_json::Value::Bool(true)) => "ready".to_owned(),
         ([], _) => "not ready yet".to_owned(),
         (lacks, _) => lacks.join("; "),
-    }
+    };
+    (status["file"].as_str().map(str::to_owned), state)
 }

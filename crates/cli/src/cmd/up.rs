@@ -53,7 +53,6 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
     warn_of_until(&checked.lab);
     let options = Options {
         split: args.split,
-        file: args.lab.lab.display().to_string(),
         embedded: args.embedded,
         program: std::env::current_exe()?,
         recording: format!("{}.pcapng", checked.lab.name).into(),
@@ -64,6 +63,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
     };
     let mut cut = Ok(());
     let file = File {
+        name: args.lab.lab.display().to_string(),
         checked: checked.clone(),
         set: args.lab.set.clone(),
     };
@@ -179,7 +179,7 @@ pub(crate) fn tell(notice: &Notice<'_>, telling: Telling, form: Format) {
 
 /// The results of a lab.
 pub(crate) fn results(report: &Report) -> Results {
-    let File { checked, set } = &report.file;
+    let File { checked, set, .. } = &report.file;
     let document = Document::new(checked, set, Time::Real, &report.run);
     let mut short = people::short(&report.run, &checked.lab, &document);
     // A lab that was stopped before its traffic began has nothing to say of it.

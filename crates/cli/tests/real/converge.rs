@@ -40,7 +40,9 @@ fn a_lab_becomes_what_its_changed_file_says_and_tells_what_it_cannot() {
     let more = first
         .replacen("hosts:", host, 1)
         .replacen("delay: 5us", "delay: 9us", 1);
-    let path = file(name, &more);
+    // The changed file has another name, and a value was set by hand where it sets one.
+    let path = file("converge-campus-later.atm.yml", &more);
+    lab.ok(&["link", "set", "ls1010-asx200", "delay=3ms"]);
     let dry = lab.ok(&["up", "--dry-run", &path]);
     assert!(dry.contains("+ host nina: on asx1000"), "{dry}");
     assert!(
@@ -59,6 +61,10 @@ fn a_lab_becomes_what_its_changed_file_says_and_tells_what_it_cannot() {
         "{}",
         done.out
     );
+    let told = "values that 'aerostat link set' gave ls1010-asx200 gave way to those of the file";
+    assert!(done.err.contains(told), "{}", done.err);
+    let listed = lab.ok(&["ls", "-o", "csv"]);
+    assert!(listed.contains("converge-campus-later"), "{listed}");
     let shown = lab.ok(&["inspect", "nina", "lec", "-o", "csv", "--table", "client"]);
     assert!(shown.contains("operational"), "{shown}");
     assert!(lab.ok(&["link", "show", "ls1010-asx200"]).contains('9'));

@@ -98,6 +98,8 @@ site! {
     machine: bool,
     /// How often the lab has become another one.
     generation: u64,
+    /// The lab file as its user names it.
+    file: String,
     /// Way for new labs from threads to the loop.
     prepared: Sender<Prepared>,
 }

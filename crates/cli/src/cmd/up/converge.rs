@@ -28,6 +28,7 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
     let all = args.restart.iter().any(|name| name == ALL);
     let mut client = client::connect(&which)?;
     let mut request = Converge {
+        name: Some(args.lab.lab.display().to_string()),
         text: checked.text.clone(),
         set: args
             .lab
@@ -147,6 +148,9 @@ fn judge(args: &UpArgs, checked: &Checked, done: &Converged) -> Result<(), Failu
         }
         for text in &done.left {
             say(format_args!("warning: not done: {text}"));
+        }
+        if !done.replaced.is_empty() {
+            say(format_args!("note: {}", done.replacements()));
         }
         if !done.left.is_empty() {
             say("the next 'aerostat up' tries again what is not done");
