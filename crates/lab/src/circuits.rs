@@ -225,7 +225,7 @@ pub fn read(lab: &Lab, world: &impl Network) -> Circuits {
                     all.queues.extend(queues(id, port, output));
                 }
             }
-            all.policers.extend(reader.policers(id));
+            all.policers.extend(policers(id, switch));
         } else if let Some(station) = world.station(id) {
             all.queues.extend(queues(id, 0, station.nic().output()));
             if node.attachment().is_some() {
@@ -251,16 +251,30 @@ fn queues(node: NodeId, port: u16, output: &OutputPort) -> impl Iterator<Item = 
     })
 }
 
+/// The policers of a switch, by label.
+fn policers(node: NodeId, switch: &Switch) -> Vec<PolicerState> {
+    let policed = switch.fabric().connections().filter(|view| view.policed);
+    let mut all: Vec<ConnectionView> = policed.collect();
+    all.sort_unstable_by_key(|view| view.from);
+    let all = all.into_iter().map(|view| PolicerState {
+        place: Place {
+            node,
+            port: view.from.port,
+            vc: view.from.vc,
+        },
+        traffic: view.traffic,
+        counters: view.counters,
+        upc: view.upc,
+    });
+    all.collect()
+}
+
 /// A network with tables for repeated look-ups.
 struct Reader<'a, N> {
     lab: &'a Lab,
     world: &'a N,
     /// For each link end its far end, and the cells in between by VC.
     ways: BTreeMap<LinkEnd, (LinkEnd, BTreeMap<Vc, u64>)>,
-    /// Connections of the switches by incoming label.
-    connections: BTreeMap<(NodeId, PortVc), ConnectionView>,
-    /// VCs of the adapters.
-    adapters: BTreeMap<(NodeId, Vc), NicVcView>,
 }
 
 impl<'a, N: Network> Reader<'a, N> {
@@ -272,24 +286,7 @@ impl<'a, N: Network> Reader<'a, N> {
             ways.insert(a, (b, forth));
             ways.insert(b, (a, back));
         }
-        let mut connections = BTreeMap::new();
-        let mut adapters = BTreeMap::new();
-        for id in (0..lab.nodes.len()).map(NodeId) {
-            if let Some(switch) = world.switch(id) {
-                let views = switch.fabric().connections();
-                connections.extend(views.map(|view| ((id, view.from), view)));
-            } else if let Some(station) = world.station(id) {
-                let views = station.nic().vcs();
-                adapters.extend(views.map(|view| ((id, view.vc), view)));
-            }
-        }
-        Self {
-            lab,
-            world,
-            ways,
-            connections,
-            adapters,
-        }
+        Self { lab, world, ways }
     }
 
     fn links(&self) -> Vec<LinkWay> {
@@ -321,23 +318,6 @@ impl<'a, N: Network> Reader<'a, N> {
         all
     }
 
-    fn policers(&self, id: NodeId) -> impl Iterator<Item = PolicerState> {
-        let first = PortVc::new(0, Vc::new(0, 0));
-        let own = self.connections.range((id, first)..);
-        let own = own.take_while(move |((node, _), _)| node.0 == id.0);
-        own.filter(|(_, view)| view.policed)
-            .map(move |((_, from), view)| PolicerState {
-                place: Place {
-                    node: id,
-                    port: from.port,
-                    vc: from.vc,
-                },
-                traffic: view.traffic,
-                counters: view.counters,
-                upc: view.upc,
-            })
-    }
-
     /// Follows every connection on which this end system sends.
     fn circuits_of(&self, id: NodeId, all: &mut Vec<Circuit>) {
         let Some(station) = self.world.station(id) else {
@@ -345,10 +325,9 @@ impl<'a, N: Network> Reader<'a, N> {
         };
         let mut users = station.vc_users();
         let output = station.nic().output();
-        let (node, first) = (id, Vc::new(0, 0));
-        let own = self.adapters.range((node, first)..);
-        let own = own.take_while(|((other, _), _)| *other == node);
-        for (_, view) in own.filter(|(_, view)| view.sends) {
+        let mut own: Vec<NicVcView> = station.nic().vcs().filter(|view| view.sends).collect();
+        own.sort_unstable_by_key(|view| view.vc);
+        for view in own {
             let counters = view.sent;
             let class = output
                 .queue_of(view.vc)
@@ -399,7 +378,7 @@ impl<'a, N: Network> Reader<'a, N> {
                 }
                 Some(switch) => {
                     let label = PortVc::new(far.port, walk.vc);
-                    let Some(view) = self.connections.get(&(far.node, label)) else {
+                    let Some(view) = switch.fabric().connection(label) else {
                         all.push(walk.ends_here(on_the_way));
                         continue;
                     };
@@ -451,7 +430,7 @@ impl<'a, N: Network> Reader<'a, N> {
             return walk.leaves_the_lab(far, on_the_way);
         }
         let station = self.world.station(far.node);
-        let view = self.adapters.get(&(far.node, walk.vc));
+        let view = station.and_then(|station| station.nic().view_of(walk.vc));
         let (Some(station), Some(view)) = (station, view) else {
             return walk.ends_here(on_the_way);
         };

@@ -232,6 +232,13 @@ impl Fabric {
         self.connections.iter().map(|(_, one)| one.view())
     }
 
+    /// The connection whose table entry has this label; `None` if there is none.
+    #[must_use]
+    pub fn connection(&self, from: PortVc) -> Option<ConnectionView> {
+        let one = self.connections.get(self.find(from)?)?;
+        (one.from == from).then(|| one.view())
+    }
+
     /// Sets the state of a port's link. On a link that is down, waiting cells are dropped, and so are arriving ones.
     pub fn set_link(&mut self, port: u16, up: bool) {
         if let Some(port) = self.ports.get_mut(usize::from(port)) {

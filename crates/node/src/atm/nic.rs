@@ -609,21 +609,30 @@ impl Nic {
 
     /// All open VCs.
     pub fn vcs(&self) -> impl Iterator<Item = NicVcView> {
-        self.open.iter().map(|(_, open)| {
-            let queue = open.queue;
-            NicVcView {
-                vc: open.vc,
-                queued: queue.map_or(0, |queue| self.output.queued(queue)),
-                lost_time: queue.and_then(|queue| self.output.lost_time(queue)),
-                sent: queue
-                    .and_then(|queue| self.output.counters(queue))
-                    .unwrap_or_default(),
-                sends: queue.is_some(),
-                received: open.receiver.counters(),
-                cells_received: open.cells,
-                cells_marked: open.marked,
-            }
-        })
+        self.open.iter().map(|(_, open)| self.view(open))
+    }
+
+    /// An open VC; `None` if it is not open.
+    #[must_use]
+    pub fn view_of(&self, vc: Vc) -> Option<NicVcView> {
+        let open = self.vc(vc).filter(|open| open.vc == vc)?;
+        Some(self.view(open))
+    }
+
+    fn view(&self, open: &OpenVc) -> NicVcView {
+        let queue = open.queue;
+        NicVcView {
+            vc: open.vc,
+            queued: queue.map_or(0, |queue| self.output.queued(queue)),
+            lost_time: queue.and_then(|queue| self.output.lost_time(queue)),
+            sent: queue
+                .and_then(|queue| self.output.counters(queue))
+                .unwrap_or_default(),
+            sends: queue.is_some(),
+            received: open.receiver.counters(),
+            cells_received: open.cells,
+            cells_marked: open.marked,
+        }
     }
 
     /// Transfer delays of the last cells of PDUs that arrived on a VC; `None` if no PDU arrived, or the driver does not

@@ -191,7 +191,7 @@ impl<R: RouteSelect> Switch<R> {
             negotiable,
             accepted: false,
             open: false,
-            branches: [(branch, Branch::default())].into(),
+            branches: [(branch, Branch::default())].into_iter().collect(),
             parties: Default::default(),
             tries: Some(tries),
             joining: Default::default(),

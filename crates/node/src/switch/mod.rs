@@ -90,6 +90,7 @@ mod tables;
 
 use core::convert::Infallible;
 use core::fmt;
+use litemap::LiteMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aerostat_proto::split::{ProcessEvent, Role};
@@ -174,7 +175,7 @@ struct Call {
     accepted: bool,
     /// True if the fabric has a connection from the root.
     open: bool,
-    branches: BTreeMap<LegKey, Branch>,
+    branches: LiteMap<LegKey, Branch>,
     /// Parties by the root's id; empty if the call is not point-to-multipoint.
     parties: BTreeMap<PartyId, PartyLeg>,
     /// Its offer, until it is answered; afterwards only of a call that was moved.
