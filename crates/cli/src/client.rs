@@ -95,6 +95,11 @@ pub(crate) fn ask_with_descriptors(
         let failure = Failure::failed(format!("the lab does not answer: {error}"));
         match error.kind() {
             ErrorKind::TimedOut => failure.hint(STUCK),
+            ErrorKind::BrokenPipe
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::NotFound
+            | ErrorKind::UnexpectedEof => Failure::new(Exit::NotRunning, "the lab has ended"),
             _ => failure,
         }
     })?;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
 }
 
 fn interrupted() -> Failure {
-    Failure::failed("interrupted: nothing is judged")
+    Failure::new(Exit::Unjudged, "interrupted: nothing is judged")
 }
 
 /// Writes the report; the verdicts make the exit code.

@@ -4,6 +4,8 @@ use crate::live::{Runtime, can_run, has, wait_for, with_a_shortcut};
 use crate::{lab_file, rest_of};
 use aerostat_testing::command::signal;
 use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 const REST: &str = "\
 traffic:
@@ -98,7 +100,8 @@ checks:
   - { reach: bert -> anna within 2s, is: 2 }
   - { run: ping -c 1 10.1.0.20, in: anna, prints: 1 received }
   - { run: ping -c 1 -W 1 10.1.0.99, in: anna, exit: 1 }
-  - { run: yes | head -c 9000000, in: anna }
+  - { run: yes | head -c 900000, in: anna }
+  - { run: cat /dev/zero, in: anna }
   - { run: exit 3, in: anna, exit: 3 }
   - { run: exit 0, in: bert }
   - { run: exit 0, in: carl }
@@ -108,9 +111,11 @@ checks:
     let report = lab.run(&["check", "--lab", "check-run", "-o", "json"]);
     let got: Vec<String> = verdicts(&report.out).into_iter().map(|one| one.1).collect();
     let wanted = [
-        "pass", "pass", "pass", "pass", "pass", "pass", "unjudged", "fail",
+        "pass", "pass", "pass", "pass", "pass", "fail", "pass", "unjudged", "fail",
     ];
     assert_eq!(got, wanted, "{}{}", report.out, report.err);
+    let told = "ended by its limit of 1 MiB of output, wanted exit code 0";
+    assert!(report.out.contains(told), "{}", report.out);
     let endless = lab_file(
         "check-run-endless.yml",
         "checks: [{ run: sleep 98765, in: anna }]\n",
@@ -125,6 +130,64 @@ checks:
     };
     wait_for("the command", sleeps);
     signal(&check.id().to_string(), "INT");
-    assert_eq!(rest_of(check).code, 1);
+    assert_eq!(rest_of(check).code, 6);
     wait_for("its end", || !sleeps());
+}
+
+/// A lab serves 64 connections at once. Fifty checks that wait have more, and each gets its verdicts.
+#[test]
+fn checks_without_end_of_one_lab_give_way_to_each_other() {
+    let lab = Runtime::new("check-many");
+    let path = lab_file("check-many.atm.yml", &with_a_shortcut("check-many", REST));
+    lab.ok(&["up", "-d", "-q", "--embedded", &path]);
+    let checks = lab_file(
+        "check-many.yml",
+        "checks: [{ reach: urku -> sello within 5s }, { flow: voice, lost: 0 }, { message: Resolution Request from urku }]\n",
+    );
+    let args = [
+        "check",
+        "--lab",
+        "check-many",
+        "--checks",
+        &checks,
+        "-o",
+        "json",
+    ];
+    let start = || {
+        let mut check = lab.command(&args);
+        check
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let all: Vec<_> = (0..50).map(|_| start()).collect();
+    for check in all {
+        let check = rest_of(check);
+        assert_eq!(check.code, 0, "{}{}", check.out, check.err);
+    }
+    // A lab that ends before its checks are judged, and one that hangs.
+    let far = lab_file(
+        "check-far.yml",
+        "checks: [{ message: Purge before 900s }]\n",
+    );
+    let waits = || {
+        let mut check = lab.command(&["check", "--lab", "check-many", "--checks", &far]);
+        let mut check = check.stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut said = BufReader::new(check.stderr.as_mut().unwrap());
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains("waiting for second 900"), "{line}");
+        check
+    };
+    let process = lab.process();
+    let check = waits();
+    signal(&process, "STOP");
+    assert_eq!(rest_of(check).code, 6);
+    signal(&process, "CONT");
+    let check = waits();
+    lab.ok(&["down"]);
+    let ended = rest_of(check);
+    assert_eq!(ended.code, 4, "{}", ended.err);
+    assert!(ended.err.contains("the lab has ended"), "{}", ended.err);
 }

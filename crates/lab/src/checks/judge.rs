@@ -34,8 +34,8 @@ pub enum Seen {
     Count(u64),
     /// A command ended.
     Ran {
-        /// Its exit code; `None` if a signal or the time ended it.
-        exit: Option<u64>,
+        /// Its exit code, or what ended it: `a signal`, `60 s`, `1 MiB of output`.
+        exit: Result<u64, String>,
         /// Its output.
         output: String,
     },
@@ -251,13 +251,16 @@ fn ran(
             output,
         }) => {
             let said = prints.is_none_or(|words| output.contains(words));
-            let code = found.map_or_else(|| "none".to_owned(), |code| code.to_string());
+            let ended = match found {
+                Ok(code) => format!("exit code {code}"),
+                Err(by) => format!("ended by {by}"),
+            };
             let words = match said {
                 true => String::new(),
                 false => format!(", and it did not print '{}'", prints.unwrap_or_default()),
             };
-            let text = format!("exit code {code}, wanted {exit}{words}");
-            Ok((*found == Some(exit) && said, text))
+            let text = format!("{ended}, wanted exit code {exit}{words}");
+            Ok((*found == Ok(exit) && said, text))
         }
         Some(Seen::Unknown(why)) => Err(why.clone()),
         Some(Seen::Count(_)) | None => Err(format!(
@@ -388,6 +391,14 @@ fn flow(
                 format!("no packet of the flow was {}", PhaseText::word(&phase)),
             ));
         }
+    }
+    let sent = |row: &Map<String, Value>| row.get("sent").and_then(Value::as_u64) > Some(0);
+    if !rows.iter().any(sent) {
+        let all = figures.iter().all(|(figure, is)| {
+            let value = figure.of(&rows);
+            value.is_some_and(|value| is.fits(value, off))
+        });
+        return Ok((all, "the flow has sent nothing".to_owned()));
     }
     let (mut good, mut texts) = (true, Vec::new());
     for (figure, is) in figures {

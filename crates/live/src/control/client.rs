@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -39,6 +39,8 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
+    /// The lab's socket.
+    path: PathBuf,
     patience: Duration,
 }
 
@@ -72,7 +74,12 @@ impl Client {
         }
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(false)?;
-        let mut client = Self { stream, patience };
+        let path = path.to_owned();
+        let mut client = Self {
+            stream,
+            path,
+            patience,
+        };
         client.set_patience(patience)?;
         Ok(client)
     }
@@ -113,7 +120,24 @@ impl Client {
     fn ask_slow(&mut self, request: &Request) -> io::Result<(Answer, Vec<OwnedFd>)> {
         let mut line = serde_json::to_vec(request).map_err(io::Error::other)?;
         line.push(b'\n');
-        self.stream.write_all(&line)?;
+        self.exchange(&line).or_else(|error| {
+            // A lab with many clients closes idle connections to make room, and does nothing that comes on them.
+            let closed = matches!(
+                error.kind(),
+                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof
+            );
+            let again = closed.then(|| Self::connect_within(&self.path, self.patience));
+            match again {
+                Some(Ok(again)) => *self = again,
+                _ => return Err(error),
+            }
+            self.exchange(&line)
+        })
+    }
+
+    /// Writes a request and reads the answer.
+    fn exchange(&mut self, line: &[u8]) -> io::Result<(Answer, Vec<OwnedFd>)> {
+        self.stream.write_all(line)?;
         let (mut got, mut fds) = (Vec::new(), Vec::new());
         let mut room = vec![0; CHUNK];
         loop {

@@ -1,9 +1,9 @@
 //! The lab's side of the control socket.
 //!
 //! **Many clients.** [`MAX_CONNECTIONS`] are served at once, each by a thread. When there is no room, the connection
-//! that has been idle for longest is closed. If all are busy, or the process has no descriptor or thread left, the
-//! accepting thread itself serves the new client: a few short requests ([`is_short`]) and no stream, so that `aerostat
-//! down` always works. A client that sends nothing at all for [`FIRST_WORD`] is closed. All of these events are counted
+//! that has been idle for longest is closed: a request that comes on it at this moment is not done. If all are busy, or
+//! the process has no descriptor or thread left, the accepting thread itself serves the new client: a few short requests
+//! ([`is_short`]) and no stream, so that `aerostat down` always works. A client that sends nothing at all for [`FIRST_WORD`] is closed. All of these events are counted
 //! ([`Counters`]).
 
 use super::{Answer, MAX_REQUEST, Pending, Reply, Request, STREAM_DEPTH};
@@ -161,11 +161,13 @@ impl Connections {
         Some(id)
     }
 
-    fn set(&self, id: u64, doing: Doing) {
-        if let Some(place) = self.table().places.get_mut(&id) {
+    /// Notes what a connection does; false if it has given way.
+    fn set(&self, id: u64, doing: Doing) -> bool {
+        let here = self.table().places.get_mut(&id).map(|place| {
             (place.doing, place.since) = (doing, Instant::now());
-        }
+        });
         self.0.1.notify_all();
+        here.is_some()
     }
 
     fn leave(&self, id: u64) {
@@ -347,7 +349,10 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
             };
             // After its first request a client may take its time; it can only be closed to make room.
             stream.set_read_timeout(None)?;
-            self.connections.set(id, Doing::Asking);
+            // A client whose connection gave way to another one asks again on a new one, so nothing is done twice.
+            if !self.connections.set(id, Doing::Asking) {
+                return Ok(());
+            }
             match self.ask(request) {
                 Some(Reply::Answer(answer)) => send_line(stream, &answer, &[])?,
                 Some(Reply::Descriptors(answer, fds)) => send_line(stream, &answer, &fds)?,

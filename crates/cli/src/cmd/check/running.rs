@@ -12,7 +12,7 @@ use crate::args::{CheckArgs, RunningLab};
 use crate::client;
 use crate::cmd::measure::{self, Inside, Question};
 use crate::cmd::up::Results;
-use crate::exit::{Failure, Outcome, say};
+use crate::exit::{Exit, Failure, Outcome, say};
 use crate::interrupt::Interrupt;
 use crate::labs::{self, LabText};
 use aerostat_lab::checks::{Evidence, Forgotten, Seen, Watch, What, judge};
@@ -51,7 +51,21 @@ struct Running {
 }
 
 /// Judges a running lab.
+///
+/// # Errors
+/// Without verdicts: [`Exit::NotRunning`] if the lab ends before they are there, and [`Exit::Unjudged`] if it does not
+/// answer, or after Ctrl-C. The code of a wrong answer is that of a verdict.
 pub(super) fn run(args: &CheckArgs) -> Outcome {
+    judged(args).map_err(|failure| match failure.exit {
+        Exit::Failed => Failure {
+            exit: Exit::Unjudged,
+            ..failure
+        },
+        _ => failure,
+    })
+}
+
+fn judged(args: &CheckArgs) -> Outcome {
     let state = client::choose(&args.which)?;
     let mut lab = Running {
         client: client::connect(&args.which)?,
@@ -173,7 +187,8 @@ impl Running {
         let mut inside = Inside::start(&self.name, node, &argv, LONGEST)?;
         loop {
             if let Some(ended) = inside.poll()? {
-                let exit = ended.code.and_then(|code| u64::try_from(code).ok());
+                let code = ended.code.map(|code| u64::from(code.unsigned_abs()));
+                let exit = code.map_err(|end| end.to_string());
                 let output = ended.out + &ended.err;
                 return Ok(Seen::Ran { exit, output });
             }

@@ -126,9 +126,10 @@ fn by_kernel(
 /// The result of `iperf3 -J`, or its error.
 fn transfer(ended: &Ended) -> Result<Transfer, String> {
     let Ok(said) = serde_json::from_str::<Value>(&ended.out) else {
-        let code = ended.code.map_or("no answer in time".to_owned(), |code| {
-            format!("exit code {code}")
-        });
+        let code = match ended.code {
+            Ok(code) => format!("exit code {code}"),
+            Err(end) => format!("ended by {end}"),
+        };
         return Err(format!("{code} {}", ended.err.trim()).trim().to_owned());
     };
     let sums = [&said["end"]["sum_sent"], &said["end"]["sum_received"]];

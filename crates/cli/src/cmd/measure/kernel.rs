@@ -3,10 +3,13 @@
 use crate::exit::Failure;
 use aerostat_live::force;
 use aerostat_live::threads;
+use std::fmt;
 use std::io::{self, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -31,26 +34,56 @@ pub(crate) struct Inside {
     out: Option<JoinHandle<String>>,
     err: Option<JoinHandle<String>>,
     deadline: Instant,
+    longest: Duration,
+    /// True once it has written more than [`MOST_TEXT`] on one of its outputs.
+    full: Arc<AtomicBool>,
 }
 
 /// The result of a program.
 pub(crate) struct Ended {
-    /// Its exit code; `None` if a signal or the time ended it.
-    pub(crate) code: Option<i32>,
+    /// Its exit code, or what ended it.
+    pub(crate) code: Result<i32, End>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Most octets of a program's output that are kept.
-const MOST_TEXT: u64 = 1 << 20;
+/// End of a program without an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A signal of others.
+    Signal,
+    /// This time was over.
+    Time(Duration),
+    /// It has written more than [`MOST_TEXT`].
+    Output,
+}
 
-/// Reads all text of a pipe, and keeps its beginning.
-fn text_of(mut pipe: impl io::Read + Send + 'static) -> io::Result<JoinHandle<String>> {
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signal => write!(f, "a signal"),
+            Self::Time(limit) => write!(f, "its limit of {} s", limit.as_secs_f64()),
+            Self::Output => write!(f, "its limit of {} MiB of output", MOST_TEXT >> 20),
+        }
+    }
+}
+
+/// Limit of octets on one output of a program.
+pub(crate) const MOST_TEXT: u64 = 1 << 20;
+
+/// Reads the text of a pipe up to the limit, and notes when that is reached.
+fn text_of(
+    mut pipe: impl io::Read + Send + 'static,
+    full: &Arc<AtomicBool>,
+) -> io::Result<JoinHandle<String>> {
+    let full = Arc::clone(full);
     threads::spawn(move || {
         let mut text = Vec::new();
         let _ = pipe.by_ref().take(MOST_TEXT).read_to_end(&mut text);
-        // A program whose output is not read would wait.
-        let _ = io::copy(&mut pipe, &mut io::sink());
+        // A program whose output is not read would wait until it is ended.
+        if io::copy(&mut pipe.take(1), &mut io::sink()).is_ok_and(|more| more > 0) {
+            full.store(true, Ordering::Relaxed);
+        }
         String::from_utf8_lossy(&text).into_owned()
     })
 }
@@ -73,8 +106,10 @@ impl Inside {
             .stderr(Stdio::piped())
             .spawn()?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
-        let readers = out.map(text_of).transpose();
-        let readers = readers.and_then(|out| Ok((out, err.map(text_of).transpose()?)));
+        let full = Arc::<AtomicBool>::default();
+        let readers = out.map(|out| text_of(out, &full)).transpose();
+        let readers =
+            readers.and_then(|out| Ok((out, err.map(|err| text_of(err, &full)).transpose()?)));
         let (out, err) = readers.inspect_err(|_| {
             // Without readers it might wait for ever.
             let _ = force::kill_group(child.id()).and_then(|()| child.wait());
@@ -85,6 +120,8 @@ impl Inside {
             out,
             err,
             deadline,
+            longest,
+            full,
         })
     }
 
@@ -97,15 +134,20 @@ impl Inside {
 
     /// The result; `None` while the program runs.
     pub(crate) fn poll(&mut self) -> io::Result<Option<Ended>> {
+        let full = self.full.load(Ordering::Relaxed);
         let code = match self.child.try_wait()? {
-            Some(status) => status.code(),
-            None if Instant::now() < self.deadline => return Ok(None),
+            Some(_) if full => Err(End::Output),
+            Some(status) => status.code().ok_or(End::Signal),
+            None if Instant::now() < self.deadline && !full => return Ok(None),
             None => {
                 force::kill_group(self.child.id())?;
                 self.child.wait()?;
                 // Its children may keep the pipes open, so do not wait for end of file.
                 (self.out, self.err) = (None, None);
-                None
+                Err(match full {
+                    true => End::Output,
+                    false => End::Time(self.longest),
+                })
             }
         };
         let text = |reader: Option<JoinHandle<String>>| {
