@@ -74,7 +74,10 @@ impl From<io::Error> for Failure {
         } else {
             Exit::Failed
         };
-        Self::new(exit, error.to_string())
+        // An error of a file has its name; the one without is that of standard output.
+        let full = error.kind() == io::ErrorKind::StorageFull && error.raw_os_error().is_some();
+        let place = if full { "standard output: " } else { "" };
+        Self::new(exit, format!("{place}{error}"))
     }
 }
 

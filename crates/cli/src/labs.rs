@@ -102,7 +102,11 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 pub(crate) fn standard_input() -> std::io::Result<String> {
     let mut text = String::new();
     let input = std::io::stdin().lock().take(MAX_INPUT + 1);
-    let read = { input }.read_to_string(&mut text)?;
+    let read = { input }.read_to_string(&mut text);
+    let read = read.map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => std::io::Error::other("this is no UTF-8 text"),
+        _ => error,
+    })?;
     if read as u64 > MAX_INPUT {
         let text = format!("more than {MAX_INPUT} octets are too large for a lab file");
         return Err(std::io::Error::other(text));

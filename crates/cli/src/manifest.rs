@@ -309,14 +309,17 @@ impl Manifest {
         let file = directory.join(NAME);
         let bad = |why: String| Failure::usage(format!("{}: {why}", file.display()));
         if !directory.is_dir() {
-            return Err(Failure::usage(format!(
-                "{}: no such directory",
-                directory.display()
-            )));
+            let why = match directory.exists() {
+                true => "this is no directory",
+                false => "no such directory",
+            };
+            let text = format!("{}: {why}", directory.display());
+            return Err(Failure::usage(text).hint(
+                "verify takes the directory of 'run --out', 'sweep --out' or 'reproduce --report'",
+            ));
         }
         if !file.exists() {
-            let hint =
-                "'run --out', 'sweep --out' and 'reproduce --report' write one since version 0.3";
+            let hint = "'run --out', 'sweep --out' and 'reproduce --report' write one; version 0.2.0 did not";
             return Err(
                 Failure::usage(format!("{} has no {NAME}", directory.display())).hint(hint),
             );
@@ -361,6 +364,11 @@ impl Manifest {
             if file.is_empty() || file.contains('\0') || !Path::new(file).components().all(inside) {
                 return Err(format!("'{file}' is no name of a file below the directory"));
             }
+        }
+        let given = |word: &&String| self.inputs.iter().any(|input| input.file == **word);
+        let named = self.words.first().filter(|_| self.verb != Verb::Reproduce);
+        if let Some(other) = named.filter(|word| !given(word)) {
+            return Err(format!("the lab '{other}' is not among the inputs"));
         }
         for input in &self.inputs {
             if aerostat_lab::digest(&input.text, &[]) != input.sha256 {

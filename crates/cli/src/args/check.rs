@@ -17,8 +17,8 @@ in DIR, is a row. Each is a process of its own with limits of time and memory,
 which reads no other file and runs no command.
 --lab judges a lab that 'aerostat up' runs, as it is now.
 Exit code 0: all pass; 1: a check fails; 2: wrong usage, or a lab file or checks
-with errors; 3: all pass, with warnings; 4: no such lab runs; 6: none fails, and
-one cannot be judged here.
+with errors; 3: all pass, with warnings; 4: no such lab runs, or it has ended;
+6: none fails, and one cannot be judged here, or nothing is judged.
 
 Examples:
   aerostat check mine.atm.yml
@@ -31,7 +31,7 @@ Examples:
 pub(crate) struct CheckArgs {
     /// Lab file (NAME.atm.yml), name of a lab of the program ('aerostat labs'), or - for standard input; if left out,
     /// the only lab file of the directory
-    #[arg(value_name = "LAB", default_value = ".", hide_default_value = true, add = names::files())]
+    #[arg(value_name = "LAB", default_value = ".", hide_default_value = true, add = names::files(), conflicts_with = "lab")]
     pub(crate) file: PathBuf,
     /// File with checks, in place of those of the lab file
     #[arg(long, value_name = "FILE")]

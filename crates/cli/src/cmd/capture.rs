@@ -27,29 +27,34 @@ fn record(args: CaptureArgs, tell: &dyn Fn(std::fmt::Arguments<'_>)) -> Outcome 
             .hint("give -w FILE, or pipe it: aerostat capture -w - | wireshark -k -i -"));
     }
     let mut client = client::connect(&args.which)?;
+    let failed = |error: io::Error| Failure::failed(format!("{}: {error}", args.write.display()));
     let request = Request::Capture {
         links: args.links,
         both_ends: args.both_ends,
         cells: args.cells,
     };
     client::ask(&mut client, &request)?;
-    let (mut stream, interrupted) = client.into_stream_until_signal()?;
+    // A named pipe that nobody reads is waited for here, where signals end the command.
     let mut out: Box<dyn Write> = if to_stdout {
         Box::new(io::stdout().lock())
     } else {
-        let file = files::begin(&args.write, Named::ByUser)
-            .map_err(|e| Failure::failed(format!("{}: {e}", args.write.display())))?;
+        let file = files::begin(&args.write, Named::ByUser).map_err(failed)?;
         tell(format_args!(
             "writing {} until Ctrl-C",
             args.write.display()
         ));
         Box::new(file)
     };
+    let (mut stream, interrupted) = client.into_stream_until_signal()?;
     let mut growth = Growth::default();
     let seen = copy(&mut stream, &mut out, &mut |octets| {
         if growth.reached(octets) {
             tell(format_args!("note: {} so far", size(octets)));
         }
+    });
+    let seen = seen.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => error.into(),
+        _ => failed(error),
     })?;
     let (one, what) = match args.cells {
         true => ("cell", "cells"),

@@ -73,7 +73,15 @@ fn read(args: &CheckArgs) -> Result<Checked, Failure> {
     let Some(path) = &args.checks else {
         return with_checks(labs::read_for_run(&args.file, &args.set)?);
     };
-    let mut lab = labs::named_text(&args.file)?;
+    let named = |failure: Failure| match &args.one_of_class {
+        // It comes by standard input.
+        Some(name) => Failure {
+            message: failure.message.replacen('-', name, 1),
+            ..failure
+        },
+        None => failure,
+    };
+    let mut lab = labs::named_text(&args.file).map_err(named)?;
     let text = checks(path)?;
     let read = match &args.one_of_class {
         Some(name) => {

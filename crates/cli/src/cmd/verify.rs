@@ -119,8 +119,13 @@ fn judge(directory: &Path, new: Option<&Path>, sum: &Sum) -> Result<Verdict, Fai
         state,
         difference,
     };
-    if !here.exists() {
-        return Ok(verdict("missing", String::new()));
+    match fs::symlink_metadata(&here) {
+        // Who made the directory may have put a link there, to a file that is no business of the results.
+        Ok(there) if !there.is_file() => {
+            return Ok(verdict("changed", "this is no regular file".to_owned()));
+        }
+        Ok(_) => {}
+        Err(_) => return Ok(verdict("missing", String::new())),
     }
     let unchanged = manifest::sum(&here)? == (sum.sha256.clone(), sum.octets);
     let Some(again) = again else {

@@ -101,7 +101,7 @@ fn a_manifest_starts_no_other_command_and_names_no_file_outside() {
     let directory = results("verify-hostile", "json", &[]);
     let file = directory.join("manifest.json");
     let good: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    let hostile: [(&str, Change<'_>); 7] = [
+    let hostile: [(&str, Change<'_>); 8] = [
         ("has no option 'view'", &|all| {
             let view = serde_json::json!({ "option": "view", "value": "/tmp/x.html" });
             all["options"].as_array_mut().unwrap().push(view);
@@ -119,6 +119,9 @@ fn a_manifest_starts_no_other_command_and_names_no_file_outside() {
         ("not exactly one lab", &|all| {
             all["words"] = serde_json::json!([])
         }),
+        ("the lab '/etc/passwd' is not among the inputs", &|all| {
+            all["words"] = serde_json::json!(["/etc/passwd"])
+        }),
         ("the schema is", &|all| {
             all["schema"] = "aerostat.manifest.v9".into()
         }),
@@ -131,6 +134,20 @@ fn a_manifest_starts_no_other_command_and_names_no_file_outside() {
         assert_eq!((ran.code, &*ran.out), (2, ""), "{told}");
         assert!(ran.err.contains(told), "{told}: {}", ran.err);
     }
+    // A result that is a link out of the directory is not read, even if it leads to what the manifest wants.
+    let mut one = good.clone();
+    one["files"].as_array_mut().unwrap().truncate(1);
+    fs::write(&file, one.to_string()).unwrap();
+    let name = directory.join(one["files"][0]["file"].as_str().unwrap());
+    let elsewhere = directory.with_extension("elsewhere");
+    fs::rename(&name, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &name).unwrap();
+    let ran = run(&["verify", "--no-run", directory.to_str().unwrap()]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("this is no regular file"), "{}", ran.out);
+    let ran = run(&["verify", elsewhere.to_str().unwrap()]);
+    assert!(ran.err.contains("this is no directory"), "{}", ran.err);
+    fs::remove_file(&elsewhere).unwrap();
     fs::remove_file(&file).unwrap();
     let ran = run(&["verify", directory.to_str().unwrap()]);
     assert_eq!(ran.code, 2);

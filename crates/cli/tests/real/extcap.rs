@@ -1,8 +1,8 @@
 //! Links of running labs as Wireshark sees them.
 
-use crate::live::Runtime;
+use crate::live::{Runtime, signal, wait_for};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const LAB: &str = "labs/two-hosts.atm.yml";
 
@@ -45,6 +45,40 @@ fn links_of_a_running_lab_are_interfaces_with_types_and_options() {
     let filtered = capture(link, &["--extcap-capture-filter", "tcp"]);
     assert_eq!(filtered.code, 2);
     assert_eq!(lab.run(&["extcap"]).code, 2);
+    lab.down_with_warnings();
+}
+
+/// A named pipe that nobody reads: Wireshark may have gone. Signals end the wait.
+#[test]
+fn a_pipe_without_a_reader_is_left_at_a_signal() {
+    let lab = Runtime::new("extcap-pipe");
+    lab.ok(&["up", "-d", "-q", "--embedded", LAB]);
+    let pipe = lab.directory.join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    let path = pipe.to_str().unwrap();
+    let interface = "--extcap-interface=aerostat.two-hosts";
+    for words in [
+        &["capture", "-w", path][..],
+        &["extcap", "--capture", interface, "--fifo", path],
+    ] {
+        for name in ["INT", "TERM"] {
+            let mut child = lab.command(words).stderr(Stdio::null()).spawn().unwrap();
+            let state = format!("/proc/{}/wchan", child.id());
+            // Its wait is that for the other end of the pipe.
+            wait_for("the wait", || {
+                std::fs::read_to_string(&state).is_ok_and(|at| at == "wait_for_partner")
+            });
+            signal(&child.id().to_string(), name);
+            wait_for("the end", || child.try_wait().unwrap().is_some());
+        }
+    }
     lab.down_with_warnings();
 }
 

@@ -167,6 +167,16 @@ fn what_is_no_link_or_no_value_is_refused_with_a_hint() {
             "",
         ),
         (
+            &["set", "x-s", "loss=1%", "loss=2%"],
+            "loss stands here twice",
+            "",
+        ),
+        (
+            &["set", "x-s", "rate.sideways=1"],
+            "neither 'up' nor 'down' stands here",
+            "a link set has rate.up=1024kbps",
+        ),
+        (
             &["set", "x-s", "crash=x"],
             "'crash=x' is no new value of a link",
             "known: rate, ",

@@ -101,7 +101,12 @@ pub(crate) fn read(file: &LabFile, d: &mut Diagnostics) -> Vec<Check> {
             "a lab has at most {MOST} checks, and here are {}",
             sections.len()
         );
-        d.error(first.place, text);
+        // The place is all that is too many, so that the rest of the file is looked at without these checks, once.
+        let end = sections
+            .last()
+            .map_or(first.place.end, |last| last.place.end);
+        let rest = Span { end, ..first.place };
+        d.error(rest, text);
         return Vec::new();
     }
     let read = sections.iter().filter_map(|section| check(section, d));

@@ -59,7 +59,8 @@ impl<T: FromText + Clone> FromTree for SomeWays<T> {
         let [up, down] = Way::ALL.map(|way| fields.field::<Option<At<T>>>(way.name(), d));
         let (up, down) = (up?, down?);
         if Way::ALL.iter().all(|way| fields.lacks(way.name())) {
-            d.error(tree.at, "up, down or both stand here");
+            d.error(tree.at, "neither 'up' nor 'down' stands here")
+                .hint("for example: { up: 1024kbps, down: 8128kbps }; a link set has rate.up=1024kbps");
             return None;
         }
         Some(Self(Ways { up, down }))

@@ -393,8 +393,18 @@ impl Lab {
             };
             entries.push((key, Tree { at, value }));
         }
-        for value in values {
+        for (number, value) in values.iter().enumerate() {
             let key = value.split(['=', '.']).next().unwrap_or_default();
+            let path = |value: &str| value.split('=').next().unwrap_or_default().to_owned();
+            let before = values[..number].iter();
+            if before.clone().any(|earlier| path(earlier) == path(value)) {
+                let at = Span {
+                    source: d.add_source("value".to_owned(), value),
+                    start: 0,
+                    end: path(value).len(),
+                };
+                d.error(at, format!("{} stands here twice", path(value)));
+            }
             let given = value.split_once('=').map(|(_, given)| given.trim());
             if NAMES.contains(&key) && given.is_some_and(|given| !given.is_empty()) {
                 overrides::apply(&mut root, &Override::new("value", value.clone()), d);
