@@ -18,10 +18,10 @@ use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::converge::{self, Means, Plan};
 use aerostat_lab::event::Names;
-use aerostat_lab::model::{Lab, NodeId};
+use aerostat_lab::model::{Lab, LineParams, LinkId, NodeId};
 use aerostat_proto::Instant;
 use mio::Waker;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender};
 
@@ -188,6 +188,14 @@ impl Prepared {
 }
 
 impl Carried {
+    /// Links with values that were set by hand, and what the file gives them.
+    fn by_hand(&self) -> BTreeMap<LinkId, [LineParams; 2]> {
+        let lab = Arc::clone(self.world.lab());
+        let links = lab.links().map(|(id, link)| (id, link.lines));
+        let set = links.filter(|(id, of_file)| self.world.lines_of(*id) != *of_file);
+        set.collect()
+    }
+
     /// Makes the network that of the new file, and answers the client. Returns the lab as it is now.
     pub(crate) fn converge(
         &mut self,
@@ -205,19 +213,13 @@ impl Carried {
         let lab = &mut file.checked.lab;
         let builder = Builder::new(lab, lab.seed, flavour).split(split);
         let builder = builder.with_programs();
-        let old = Arc::clone(self.world.lab());
-        let by_hand = old.links().filter(|(id, link)| {
-            let has_now = self.world.lines_of(*id);
-            has_now != link.lines
-        });
-        let by_hand: Vec<_> = by_hand.collect();
+        let by_hand = self.by_hand();
         let refused = self.world.converge(&builder, &again, now);
-        let lines = &lab.links;
-        let replaced = by_hand.into_iter().filter(|(id, link)| {
-            let of_file = lines[id.0].lines;
-            of_file != link.lines && self.world.lines_of(*id) == of_file
+        let replaced = by_hand.into_iter().filter(|(id, before)| {
+            let of_file = lab.links[id.0].lines;
+            of_file != *before && self.world.lines_of(*id) == of_file
         });
-        converged.replaced = replaced.map(|(_, link)| link.name.clone()).collect();
+        converged.replaced = replaced.map(|(id, _)| lab.link(id).name.clone()).collect();
         let mut left = BTreeSet::new();
         for (index, switch, error) in &refused {
             let ends = lab.pvcs[*index].ends;
@@ -250,17 +252,22 @@ impl Carried {
             .collect();
         self.story.rename(Names::new(lab));
         converged.done = true;
-        tell(Notice::Note(format!(
-            "the lab has become that of its file: {}",
-            aerostat_wire::counted(converged.plan.changes.len(), "change", "changes")
-        )));
-        for text in &converged.left {
-            tell(Notice::Note(format!("not done: {text}")));
-        }
-        if !converged.replaced.is_empty() {
-            tell(Notice::Note(converged.replacements()));
-        }
+        tell_end(&converged, tell);
         answer(&reply, said(&converged));
         file
+    }
+}
+
+/// Tells what has become of the lab.
+fn tell_end(converged: &Converged, tell: &mut dyn FnMut(Notice<'_>)) {
+    tell(Notice::Note(format!(
+        "the lab has become that of its file: {}",
+        aerostat_wire::counted(converged.plan.changes.len(), "change", "changes")
+    )));
+    for text in &converged.left {
+        tell(Notice::Note(format!("not done: {text}")));
+    }
+    if !converged.replaced.is_empty() {
+        tell(Notice::Note(converged.replacements()));
     }
 }

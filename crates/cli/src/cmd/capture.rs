@@ -34,7 +34,7 @@ fn record(args: CaptureArgs, tell: &dyn Fn(std::fmt::Arguments<'_>)) -> Outcome 
         cells: args.cells,
     };
     client::ask(&mut client, &request)?;
-    // A named pipe that nobody reads is waited for here, where signals end the command.
+    // The wait for the reader of a named pipe is here, where signals end the command.
     let mut out: Box<dyn Write> = if to_stdout {
         Box::new(io::stdout().lock())
     } else {

@@ -48,7 +48,7 @@ fn links_of_a_running_lab_are_interfaces_with_types_and_options() {
     lab.down_with_warnings();
 }
 
-/// A named pipe that nobody reads: Wireshark may have gone. Signals end the wait.
+/// A named pipe without a reader, as when Wireshark has gone: signals end the wait.
 #[test]
 fn a_pipe_without_a_reader_is_left_at_a_signal() {
     let lab = Runtime::new("extcap-pipe");

@@ -315,6 +315,19 @@ fn no_value(word: &str, key: &str, d: &mut Diagnostics) {
     }
 }
 
+/// Reports a value that stands before, too.
+fn not_again(value: &str, before: &[String], d: &mut Diagnostics) {
+    let path = |value: &str| value.split('=').next().unwrap_or_default().to_owned();
+    if before.iter().any(|earlier| path(earlier) == path(value)) {
+        let at = Span {
+            source: d.add_source("value".to_owned(), value),
+            start: 0,
+            end: path(value).len(),
+        };
+        d.error(at, format!("{} stands here twice", path(value)));
+    }
+}
+
 impl Lab {
     /// The link with this name. A link between two switches may be named from either end, and a link out of the lab by
     /// the node at its far end.
@@ -395,16 +408,7 @@ impl Lab {
         }
         for (number, value) in values.iter().enumerate() {
             let key = value.split(['=', '.']).next().unwrap_or_default();
-            let path = |value: &str| value.split('=').next().unwrap_or_default().to_owned();
-            let before = values[..number].iter();
-            if before.clone().any(|earlier| path(earlier) == path(value)) {
-                let at = Span {
-                    source: d.add_source("value".to_owned(), value),
-                    start: 0,
-                    end: path(value).len(),
-                };
-                d.error(at, format!("{} stands here twice", path(value)));
-            }
+            not_again(value, &values[..number], d);
             let given = value.split_once('=').map(|(_, given)| given.trim());
             if NAMES.contains(&key) && given.is_some_and(|given| !given.is_empty()) {
                 overrides::apply(&mut root, &Override::new("value", value.clone()), d);

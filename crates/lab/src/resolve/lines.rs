@@ -16,9 +16,9 @@ const MAX_SDU: u16 = u16::MAX;
 
 /// Appends the lines to the subnets.
 pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostics) {
-    let lines = || file.lines.iter().flat_map(|table| &table.0);
+    let lines = file.lines.iter().flat_map(|table| &table.0);
     let first = lab.elans.len();
-    for (name, line) in lines() {
+    for (name, line) in lines {
         if lab.elans.iter().any(|elan| elan.name == name.value.0) {
             let text = format!("two subnets with one name: {}", name.value.0);
             d.error(name.at, text);
@@ -55,8 +55,14 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Building<'_>, d: &mut Diagnostic
             ..Elan::with_subnet(name.value.0.clone(), subnet)
         });
     }
-    // A line may be a part of a later one.
-    for (at, (_, line)) in (first..).zip(lines()) {
+    parts(file, first, lab, d);
+}
+
+/// Gives the lines that are parts of networks the subnets and the sizes of these. A line may be a part of a later one,
+/// so all lines, from number `first` of the subnets on, are there already.
+fn parts(file: &LabFile, first: usize, lab: &mut Building<'_>, d: &mut Diagnostics) {
+    let lines = file.lines.iter().flat_map(|table| &table.0);
+    for (at, (_, line)) in (first..).zip(lines) {
         if lab.elans[at].subnet != IpNet::NONE {
             continue;
         }
@@ -163,7 +169,8 @@ fn network(
 /// The lines that are further ports of the bridge of a host with this network and these VLANs.
 pub(super) fn ports(
     host: &HostFile,
-    (own, vlans): (Option<ElanId>, &[Vlan]),
+    own: Option<ElanId>,
+    vlans: &[Vlan],
     lab: &Lab,
     d: &mut Diagnostics,
 ) -> Vec<ElanId> {

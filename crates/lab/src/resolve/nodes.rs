@@ -431,8 +431,7 @@ impl Builder<'_, '_> {
             tcp::fits(&tcp, host, self.lab.elan(elan).ip_mtu(), d);
         }
         let vlans = self.vlans(host, elan, d);
-        let ports = lines::ports(host, (elan, &vlans), self.lab, d);
-        let vids: Vec<u16> = vlans.iter().map(|(vid, _)| *vid).collect();
+        let ports = lines::ports(host, elan, &vlans, self.lab, d);
         let further = vlans.iter().skip(1).map(|(_, elan)| *elan);
         let further: Vec<ElanId> = further.chain(ports).collect();
         let elans = (elan.unwrap_or(ElanId(0)), &further[..]);
@@ -442,7 +441,7 @@ impl Builder<'_, '_> {
         self.finish(NodeKind::Host(Host {
             attachment,
             lecs,
-            vlans: vids,
+            vlans: vlans.iter().map(|(vid, _)| *vid).collect(),
             routes: Vec::new(),
             neighbours: Vec::new(),
             // MPOA needs LANE.
@@ -456,11 +455,7 @@ impl Builder<'_, '_> {
             clock: cpu::clock(text, host, d),
             ilmi: host.ilmi.get(),
             uni: host.uni.get(),
-            // A kernel's bridge has no VLANs and no lines here.
-            kernel: match (&host.vlans, &host.lines) {
-                (None, None) => host.kernel.plain(),
-                _ => Some(false),
-            },
+            kernel: kernel_of(host),
             nic: nic_of(host),
             sockets: Vec::new(),
             bridge: Vec::new(),
@@ -661,6 +656,14 @@ impl Builder<'_, '_> {
             self.ips.insert(ip, (node.to_owned(), at));
         }
         ip
+    }
+}
+
+/// The kind of host that the file wants. A kernel's bridge has no VLANs and no lines here.
+fn kernel_of(host: &HostFile) -> Option<bool> {
+    match (&host.vlans, &host.lines) {
+        (None, None) => host.kernel.plain(),
+        _ => Some(false),
     }
 }
 

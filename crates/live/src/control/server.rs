@@ -1,10 +1,10 @@
 //! The lab's side of the control socket.
 //!
 //! **Many clients.** [`MAX_CONNECTIONS`] are served at once, each by a thread. When there is no room, the connection
-//! that has been idle for longest is closed: a request that comes on it at this moment is not done. If all are busy, or
-//! the process has no descriptor or thread left, the accepting thread itself serves the new client: a few short requests
-//! ([`is_short`]) and no stream, so that `aerostat down` always works. A client that sends nothing at all for [`FIRST_WORD`] is closed. All of these events are counted
-//! ([`Counters`]).
+//! that has been idle for longest is closed: a request that comes on it at this moment is not done. If all are busy,
+//! or the process has no descriptor or thread left, the accepting thread itself serves the new client: a few short
+//! requests ([`is_short`]) and no stream, so that `aerostat down` always works. A client that sends nothing at all for
+//! [`FIRST_WORD`] is closed. All of these events are counted ([`Counters`]).
 
 use super::{Answer, MAX_REQUEST, Pending, Reply, Request, STREAM_DEPTH};
 use crate::outside::atmtcp::door::is_exhausted;

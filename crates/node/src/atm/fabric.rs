@@ -232,7 +232,7 @@ impl Fabric {
         self.connections.iter().map(|(_, one)| one.view())
     }
 
-    /// The connection whose table entry has this label; `None` if there is none.
+    /// The connection whose table entry has this label; `None` without such an entry.
     #[must_use]
     pub fn connection(&self, from: PortVc) -> Option<ConnectionView> {
         let one = self.connections.get(self.find(from)?)?;

@@ -31,8 +31,8 @@ traffic:
 until: 6s
 ";
 
-/// Customers reach the ELAN, the bridge, its stations, each other, and by the router other networks; a packet from there
-/// takes a shortcut to the bridge in front of them.
+/// Customers reach the ELAN, the bridge, its stations, each other, and other networks by the router. A packet from one
+/// of these takes a shortcut to the bridge in front of them.
 #[test]
 fn customers_are_stations_of_the_elan() {
     let (lab, report) = run(OFFICE);

@@ -401,7 +401,8 @@ impl Host {
         }
     }
 
-    /// Handles a frame from the ELAN, from a shortcut or from a line that is a port. False if the frame is not for the host itself.
+    /// Handles a frame from the ELAN, from a shortcut or from a line that is a port. False if the frame is not for the
+    /// host itself.
     pub(in crate::host) fn bridge_in(
         &mut self,
         itf: usize,

@@ -353,7 +353,7 @@ fn a_line_is_a_port_of_its_vlan() {
     let segment = host.segment.as_ref().expect("a bridge");
     assert!(segment.is_near(0, a) && segment.is_near(1, b) && !segment.is_near(1, a));
     assert_eq!(segment.name_of(2), "north");
-    // A frame for a known station on a line that is down is a loss; a copy of a flood is none.
+    // A frame for a known station on a line that is down is a loss, and a copy of a flood is not.
     let lost = |host: &Host| {
         let lost = |output: &&HostOutput| matches!(output, HostOutput::Event(HostEvent::Lost(..)));
         host.out.iter().filter(lost).count()
