@@ -462,6 +462,23 @@ impl Host {
     }
 }
 
+/// A line that is a port of the bridge of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinePort {
+    /// The host.
+    pub host: NodeId,
+    /// Numbers of its interfaces on the line, and on the rest of the network.
+    pub interfaces: [usize; 2],
+}
+
+impl LinePort {
+    /// The line.
+    #[must_use]
+    pub fn line(&self, lab: &Lab) -> ElanId {
+        lab.node(self.host).lecs()[self.interfaces[0]].elan
+    }
+}
+
 /// An embedded host on the Ethernet segment behind a bridging host, in its subnet and with its default route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SegmentHost {

@@ -220,7 +220,7 @@ fn passes(lab: &Lab, owners: &Owners, flow: &Flow) -> Vec<(NodeId, usize)> {
         let [here, there] = [from, to].map(|(node, itf)| lab.node(node).lecs()[itf].elan);
         let ports = lab.line_ports(lab.network_of(here));
         let ports = ports.filter(move |_| here != there);
-        ports.flat_map(|(node, port)| port.map(|itf| (node, itf)))
+        ports.flat_map(|port| port.interfaces.map(|itf| (port.host, itf)))
     };
     let mut all: BTreeSet<_> = steps
         .flat_map(|step| [step.from, step.to].into_iter().chain(between(step)))

@@ -1,5 +1,6 @@
 //! Questions about a lab: nodes by kind and name, addresses, and what a node has.
 
+use super::LinePort;
 use super::elan::{Elan, LaneServer, Member, SubnetKind};
 use super::outside::Outside;
 use super::traffic::Flow;
@@ -49,17 +50,14 @@ impl Lab {
         line.and_then(|line| line.into).unwrap_or(subnet)
     }
 
-    /// The ports of hosts that bridge lines to this network, with the interface on the rest of the network: pairs of
-    /// numbers of interfaces.
-    pub fn line_ports(&self, network: ElanId) -> impl Iterator<Item = (NodeId, [usize; 2])> {
+    /// The ports by which hosts bridge lines to this network.
+    pub fn line_ports(&self, network: ElanId) -> impl Iterator<Item = LinePort> {
         let hosts = self.hosts();
-        let all = hosts.flat_map(move |(id, _, host)| {
-            let ports = host.line_ports(self);
-            ports.map(move |port| (id, port))
+        let all = hosts.flat_map(move |(host, _, model)| {
+            let ports = model.line_ports(self);
+            ports.map(move |interfaces| LinePort { host, interfaces })
         });
-        all.filter(move |(id, [line, _])| {
-            self.network_of(self.node(*id).lecs()[*line].elan) == network
-        })
+        all.filter(move |port| self.network_of(port.line(self)) == network)
     }
 
     /// A host on the Ethernet segment behind a node.

@@ -231,7 +231,7 @@ fn bridged(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     for (id, name, _) in all(file, lab) {
         let network = lab.network_of(id);
         let mut ports = lab.line_ports(network);
-        if network != id && !ports.any(|(node, [port, _])| lab.node(node).lecs()[port].elan == id) {
+        if network != id && !ports.any(|port| port.line(lab) == id) {
             let (line, whole) = (&name.value.0, lab.elan(network));
             d.error(name.at, format!("no host bridges line {line} to {whole}"))
                 .hint(format!("'lines: [{line}]' of a host on {}", whole.name))
