@@ -231,11 +231,11 @@ impl Segment {
         self.lines.get(port.checked_sub(self.ports.len())?)
     }
 
-    /// The port of an interface on a line, and its VLAN.
-    fn port_of_line(&self, interface: usize) -> Option<(usize, usize)> {
-        let mut lines = self.lines.iter().enumerate();
-        let (number, line) = lines.find(|(_, line)| line.interface == interface)?;
-        Some((self.ports.len() + number, line.vlan))
+    /// The port of an interface on a line.
+    fn port_of_line(&self, interface: usize) -> Option<usize> {
+        let mut lines = self.lines.iter();
+        let number = lines.position(|line| line.interface == interface)?;
+        Some(self.ports.len() + number)
     }
 
     /// The name of a port; empty for the only cable of a segment.

@@ -416,8 +416,10 @@ impl Host {
             return true;
         };
         let kernel = segment.kernel;
-        if let Some((port, vlan)) = segment.port_of_line(itf) {
-            let entered = (port, (vlan, Tag::default()));
+        if let Some(port) = segment.port_of_line(itf)
+            && let Some(line) = segment.line(port)
+        {
+            let entered = (port, (line.vlan, Tag::default()));
             self.hear_at_bridge(entered, None, frame.to_vec(), now);
             return false;
         }
