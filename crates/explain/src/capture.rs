@@ -104,7 +104,7 @@ struct File {
     nanoseconds: bool,
 }
 
-/// Reads a file, and gives each packet with all interfaces so far to `sink`.
+/// Reads a file, and gives each packet with all interfaces so far to `sink`; returns all interfaces.
 ///
 /// # Errors
 /// The place of the first octet that is not of a capture, or that the limits do not allow.
@@ -113,7 +113,7 @@ pub(crate) fn read(
     limits: &Limits,
     met: &mut Met,
     sink: &mut dyn FnMut(&[Interface], Packet<'_>),
-) -> Result<Octets, Unreadable> {
+) -> Result<(Octets, Vec<Interface>), Unreadable> {
     let at_start = |what: &str| Unreadable {
         offset: 0,
         what: what.to_owned(),
@@ -136,16 +136,12 @@ pub(crate) fn read(
                 continue;
             }
             Err(PcapError::Eof) => {
-                return Ok(Octets {
-                    read: offset,
-                    cut: false,
-                });
+                let cut = false;
+                return Ok((Octets { read: offset, cut }, file.interfaces));
             }
             Err(PcapError::UnexpectedEof) => {
-                return Ok(Octets {
-                    read: offset,
-                    cut: true,
-                });
+                let cut = true;
+                return Ok((Octets { read: offset, cut }, file.interfaces));
             }
             Err(PcapError::Incomplete(_)) => {}
             Err(PcapError::BufferTooSmall) => {

@@ -147,11 +147,8 @@ pub fn explain(
     repairs: Repairs<'_>,
 ) -> Result<Report, Unreadable> {
     let mut explainer = Explainer::new(limits, repairs);
-    let (mut interfaces, mut met) = (Vec::new(), Met::default());
-    let octets = capture::read(input, &limits, &mut met, &mut |known, packet| {
-        if interfaces.len() < known.len() {
-            interfaces = known.to_vec();
-        }
+    let mut met = Met::default();
+    let (octets, interfaces) = capture::read(input, &limits, &mut met, &mut |known, packet| {
         explainer.packet(known, &packet);
     })?;
     explainer.settle_all(&interfaces);
@@ -181,6 +178,8 @@ pub fn explain(
 struct Explainer<'a> {
     book: Book,
     kinds: Vec<Kind>,
+    /// Packets that are held, because the kind of their interface is not known yet.
+    held: usize,
     links: BTreeMap<Link, usize>,
     link_types: BTreeMap<u32, u64>,
     packets: u64,
@@ -206,6 +205,7 @@ impl<'a> Explainer<'a> {
         Self {
             book: Book::new(limits),
             kinds: Vec::new(),
+            held: 0,
             links: BTreeMap::new(),
             link_types: BTreeMap::new(),
             packets: 0,
@@ -249,6 +249,8 @@ impl<'a> Explainer<'a> {
         match SscopPdu::decode(sdu) {
             Ok(pdu) => {
                 self.sscop.pdu(at, &pdu, &mut self.book);
+                let begins = matches!(pdu, SscopPdu::Begin { .. });
+                self.calls.pdu(at, begins, &mut self.book);
                 if let SscopPdu::Data { info, .. } | SscopPdu::UnitData { info } = &pdu {
                     self.calls.message(at, info, &mut self.book);
                 }
@@ -313,6 +315,7 @@ impl<'a> Explainer<'a> {
         self.cells.end(book);
         self.sscop.end(now, book);
         self.calls.end(now, book);
+        self.ilmi.end(now, book);
         self.lane.end(now, book);
         self.atmarp.end(now, book);
         self.nhrp.end(now, book);

@@ -49,6 +49,12 @@ named! {
         Story = "sentences of the story that are not shown",
         /// Requests, calls and bindings beyond the limit.
         Open = "requests, calls and bindings that were not followed",
+        /// Names beyond the limit.
+        Names = "callers whose addresses got no names",
+        /// Notes beyond the limit.
+        Notes = "notes that are not shown",
+        /// Packets of which the interface may have raw cells, beyond the limit.
+        Held = "packets that were read before the kind of their interface was known",
         /// Links beyond the limit.
         Links = "packets of further links that were not read",
         /// VCs beyond the limit.
@@ -61,6 +67,8 @@ named! {
         Records = "ERF records of other types",
         /// Packets with headers that are not whole.
         Headers = "packets with a bad header below ATM, GRE or MPLS",
+        /// Extension headers of IPv6.
+        Extensions = "packets with extension headers of IPv6 that were not read",
         /// Fragments of IP.
         Fragments = "fragments of IP that were not put together",
         /// Packets behind MPLS or L2TPv3 that are of no pseudowire of ATM.
@@ -81,6 +89,9 @@ impl Limit {
             self,
             Self::Messages
                 | Self::Story
+                | Self::Names
+                | Self::Notes
+                | Self::Extensions
                 | Self::Fragments
                 | Self::Encrypted
                 | Self::OtherBlocks

@@ -7,7 +7,7 @@ type Packets = Vec<(i128, Vec<u8>)>;
 
 fn all(file: &[u8]) -> Result<(Packets, Octets), Unreadable> {
     let mut packets = Vec::new();
-    let read = read(
+    let (read, _) = read(
         file,
         &Limits::default(),
         &mut Met::default(),
