@@ -18,10 +18,10 @@ use aerostat_wire::{AtmAddress, Vc};
 
 /// T303, which runs twice. Source: Q.2931 §5.1.1 and table 7-1: 4 s.
 const SETUP: Seconds = 8;
-/// T310 of a user at its longest. Source: Q.2931 table 7-1: 30 to 120 s.
-const CONNECT: Seconds = 120;
-/// T301, which ALERTING starts. Source: Q.2931 table 7-1: 180 s or longer.
-const ANSWER: Seconds = 180;
+/// T310 of a user at its longest, behind T303. Source: Q.2931 table 7-1: 30 to 120 s.
+const CONNECT: Seconds = SETUP + 120;
+/// T301, which ALERTING starts, behind both. Source: Q.2931 table 7-1: 180 s or longer.
+const ANSWER: Seconds = CONNECT + 180;
 /// T313. Source: Q.2931 table 7-1: 4 s.
 const ACKNOWLEDGE: Seconds = 4;
 /// T308, which runs twice. Source: Q.2931 table 7-1: 30 s.
