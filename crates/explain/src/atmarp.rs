@@ -88,7 +88,18 @@ impl AtmArps {
             let text = format!("the reply about {} has no ATM number", shown(source));
             return book.name(Rule::AtmArpAddress, at, text);
         }
-        let address = packet.source.number.address();
+        let (address, asker) = (
+            packet.source.number.address(),
+            packet.target.number.address(),
+        );
+        // A server answers the registration of an address that another station has with that station.
+        if source == target
+            && let (Some(address), Some(asker)) = (address, asker)
+            && address != asker
+        {
+            let text = format!("{asker} asks for {}, which {address} has", shown(source));
+            book.name(Rule::AtmArpTwice, at, text);
+        }
         if let Some(address) = address {
             let text = format!(
                 "{} learns that {} is at {address}",
