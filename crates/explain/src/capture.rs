@@ -11,6 +11,7 @@ use pcap_parser::{
     PcapBlockOwned, PcapError, PcapHeader, create_reader,
 };
 use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
 
 /// Octets that are read at once.
 const CAPACITY: usize = 1 << 16;
@@ -22,6 +23,8 @@ pub struct Unreadable {
     pub offset: u64,
     /// The mistake there.
     pub what: String,
+    /// True if the octets are wrong, and false if they could not be read.
+    pub is_of_format: bool,
 }
 
 impl fmt::Display for Unreadable {
@@ -31,6 +34,16 @@ impl fmt::Display for Unreadable {
 }
 
 impl std::error::Error for Unreadable {}
+
+impl Unreadable {
+    fn at(offset: u64, what: impl Into<String>) -> Self {
+        Self {
+            offset,
+            what: what.into(),
+            is_of_format: true,
+        }
+    }
+}
 
 /// An interface of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +79,9 @@ pub(crate) struct Packet<'a> {
     pub(crate) cut: bool,
 }
 
+/// Type of a block that begins a section, the same in both orders of octets.
+const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
 /// Octets of a file, apart from its packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Octets {
@@ -75,18 +91,47 @@ pub(crate) struct Octets {
     pub(crate) cut: bool,
 }
 
-/// The reader of a file needs a whole first block, which a pipe may not give at once.
-struct Whole<R>(R);
+/// The reader of a file needs a whole first block, which a pipe may not give at once. Errors stay here, because
+/// `pcap-parser` only tells that there was one.
+struct Whole<R> {
+    input: R,
+    problem: Problem,
+}
+
+/// The error of a reader.
+#[derive(Clone, Default)]
+struct Problem(Arc<Mutex<Option<io::Error>>>);
+
+impl Problem {
+    fn at(&self, offset: u64) -> Unreadable {
+        let error = self.0.lock().ok().and_then(|mut error| error.take());
+        let what = match error {
+            Some(error) => format!("no octets ({error})"),
+            None => "no octets".to_owned(),
+        };
+        Unreadable {
+            offset,
+            what,
+            is_of_format: false,
+        }
+    }
+}
 
 impl<R: Read> Read for Whole<R> {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while let Some(rest) = space.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match self.0.read(rest) {
+            match self.input.read(rest) {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let kind = error.kind();
+                    if let Ok(mut problem) = self.problem.0.lock() {
+                        *problem = Some(error);
+                    }
+                    return Err(kind.into());
+                }
             }
         }
         Ok(filled)
@@ -102,6 +147,8 @@ struct File {
     packets: u64,
     last_ns: i128,
     nanoseconds: bool,
+    /// Order of octets in this section of a pcapng: true if the first one is the most significant.
+    big_endian: Option<bool>,
 }
 
 /// Reads a file, and gives each packet with all interfaces so far to `sink`; returns all interfaces.
@@ -114,20 +161,22 @@ pub(crate) fn read(
     met: &mut Met,
     sink: &mut dyn FnMut(&[Interface], Packet<'_>),
 ) -> Result<(Octets, Vec<Interface>), Unreadable> {
-    let at_start = |what: &str| Unreadable {
-        offset: 0,
-        what: what.to_owned(),
+    let problem = Problem::default();
+    let input = Whole {
+        input,
+        problem: problem.clone(),
     };
-    let mut reader = create_reader(CAPACITY, Whole(input)).map_err(|error| match error {
-        PcapError::Eof => at_start("an empty file"),
-        PcapError::ReadError => at_start("a failure to read"),
-        _ => at_start("no pcap and no pcapng"),
+    let mut reader = create_reader(CAPACITY, input).map_err(|error| match error {
+        PcapError::Eof => Unreadable::at(0, "an empty file"),
+        PcapError::ReadError => problem.at(0),
+        _ => Unreadable::at(0, "no pcap and no pcapng"),
     })?;
     let (mut file, mut capacity) = (File::default(), CAPACITY);
     loop {
         let offset = reader.consumed() as u64;
-        let fail = |what: String| Err(Unreadable { offset, what });
-        match reader.next() {
+        let fail = |what: String| Err(Unreadable::at(offset, what));
+        let end = |cut: bool| Octets { read: offset, cut };
+        let stop = match reader.next() {
             Ok((length, block)) => {
                 if let Err(what) = file.block(block, limits, met, sink) {
                     return fail(what);
@@ -135,30 +184,62 @@ pub(crate) fn read(
                 reader.consume(length);
                 continue;
             }
-            Err(PcapError::Eof) => {
-                let cut = false;
-                return Ok((Octets { read: offset, cut }, file.interfaces));
+            Err(error) => Stop::of(&error),
+        };
+        // A block that is there is wrong, if it asks for more than itself.
+        let asks_for_more = matches!(stop, Stop::Cut | Stop::Short | Stop::Full);
+        if asks_for_more && file.has_block(reader.data()) {
+            return fail(Stop::NO_BLOCK.to_owned());
+        }
+        match stop {
+            Stop::End => return Ok((end(false), file.interfaces)),
+            Stop::Cut => return Ok((end(true), file.interfaces)),
+            Stop::Short => {}
+            Stop::Full if capacity >= limits.block => {
+                let most = limits.block;
+                return fail(format!("a block that is longer than {most} octets"));
             }
-            Err(PcapError::UnexpectedEof) => {
-                let cut = true;
-                return Ok((Octets { read: offset, cut }, file.interfaces));
-            }
-            Err(PcapError::Incomplete(_)) => {}
-            Err(PcapError::BufferTooSmall) => {
-                if capacity >= limits.block {
-                    return fail(format!(
-                        "a block that is longer than {} octets",
-                        limits.block
-                    ));
-                }
+            Stop::Full => {
                 capacity = (capacity * 2).min(limits.block);
                 reader.grow(capacity);
             }
-            Err(PcapError::ReadError) => return fail("a failure to read".to_owned()),
-            Err(_) => return fail("octets that are no block of a capture".to_owned()),
+            Stop::Unread => return Err(problem.at(offset)),
+            Stop::Wrong => return fail(Stop::NO_BLOCK.to_owned()),
         }
         if refilled(&mut *reader).is_err() {
-            return fail("a failure to read".to_owned());
+            return Err(problem.at(offset));
+        }
+    }
+}
+
+/// Why there is no further block.
+#[derive(Clone, Copy)]
+enum Stop {
+    /// The end of the file.
+    End,
+    /// The end of the file, inside a block.
+    Cut,
+    /// More octets are needed.
+    Short,
+    /// More octets are needed than the buffer holds.
+    Full,
+    /// An error of the reader.
+    Unread,
+    /// A wrong block.
+    Wrong,
+}
+
+impl Stop {
+    const NO_BLOCK: &str = "octets that are no block of a capture";
+
+    const fn of<I: Sized>(error: &PcapError<I>) -> Self {
+        match error {
+            PcapError::Eof => Self::End,
+            PcapError::UnexpectedEof => Self::Cut,
+            PcapError::Incomplete(_) => Self::Short,
+            PcapError::BufferTooSmall => Self::Full,
+            PcapError::ReadError => Self::Unread,
+            _ => Self::Wrong,
         }
     }
 }
@@ -178,7 +259,10 @@ impl File {
         match block {
             PcapBlockOwned::LegacyHeader(header) => self.legacy_header(&header),
             PcapBlockOwned::Legacy(packet) => self.legacy(&packet, sink),
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => self.section = self.interfaces.len(),
+            PcapBlockOwned::NG(Block::SectionHeader(header)) => {
+                self.big_endian = Some(header.big_endian());
+                self.section = self.interfaces.len();
+            }
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
                 if self.interfaces.len() >= limits.interfaces {
                     return Err(format!("more than {} interfaces", limits.interfaces));
@@ -205,6 +289,20 @@ impl File {
             PcapBlockOwned::NG(_) => met.note(Limit::OtherBlocks),
         }
         Ok(())
+    }
+
+    /// True if a whole block of pcapng is there, which does not begin a section.
+    fn has_block(&self, data: &[u8]) -> bool {
+        let (Some(&[a, b, c, d, e, f, g, h]), Some(big_endian)) =
+            (data.first_chunk::<8>(), self.big_endian)
+        else {
+            return false;
+        };
+        let length = match big_endian {
+            true => u32::from_be_bytes([e, f, g, h]),
+            false => u32::from_le_bytes([e, f, g, h]),
+        };
+        [a, b, c, d] != SECTION && data.len() >= length as usize
     }
 
     fn known(&self, of_section: u32) -> Result<usize, String> {
