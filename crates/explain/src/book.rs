@@ -120,12 +120,37 @@ impl Names {
     }
     /// The text with names for the known addresses: `urku.00` with the selector behind the name.
     fn in_text(&self, text: &mut String) {
-        for (address, name) in &self.of {
-            if text.contains(address.as_str()) {
-                *text = text.replace(address.as_str(), name);
+        if self.of.is_empty() {
+            return;
+        }
+        let mut named = String::new();
+        let mut rest = text.as_str();
+        while let Some(start) = rest.find(is_of_address) {
+            let (before, from) = rest.split_at(start);
+            let (word, behind) =
+                from.split_at(from.find(|c| !is_of_address(c)).unwrap_or(from.len()));
+            named.push_str(before);
+            match self.station(word) {
+                Some((name, selector)) => named.extend([name, selector]),
+                None => named.push_str(word),
             }
+            rest = behind;
+        }
+        named.push_str(rest);
+        *text = named;
+    }
+    /// The name of the station, and what follows its address.
+    fn station<'a>(&'a self, word: &'a str) -> Option<(&'a str, &'a str)> {
+        let (address, selector) = word.split_at_checked(word.len().checked_sub(SELECTOR)?)?;
+        match self.of.get(address) {
+            Some(name) => Some((name, selector)),
+            None => Some((self.of.get(word)?, "")),
         }
     }
+}
+
+const fn is_of_address(c: char) -> bool {
+    c.is_ascii_hexdigit() || c == '.'
 }
 
 /// A report in the making.

@@ -7,9 +7,10 @@ use aerostat_wire::link_type::number;
 use core::fmt;
 use pcap_parser::traits::{PcapNGPacketBlock as _, PcapReaderIterator};
 use pcap_parser::{
-    Block, EnhancedPacketBlock, InterfaceDescriptionBlock, LegacyPcapBlock, OptionCode,
-    PcapBlockOwned, PcapError, PcapHeader, create_reader,
+    Block, EnhancedPacketBlock, InterfaceDescriptionBlock, InterfaceStatisticsBlock,
+    LegacyPcapBlock, OptionCode, PcapBlockOwned, PcapError, PcapHeader, create_reader,
 };
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
@@ -142,6 +143,8 @@ impl<R: Read> Read for Whole<R> {
 #[derive(Default)]
 struct File {
     interfaces: Vec<Interface>,
+    /// Packets that the capture lost at each interface, by its last statistics.
+    missing: BTreeMap<usize, u64>,
     /// Place of the first interface of this section.
     section: usize,
     packets: u64,
@@ -175,7 +178,6 @@ pub(crate) fn read(
     loop {
         let offset = reader.consumed() as u64;
         let fail = |what: String| Err(Unreadable::at(offset, what));
-        let end = |cut: bool| Octets { read: offset, cut };
         let stop = match reader.next() {
             Ok((length, block)) => {
                 if let Err(what) = file.block(block, limits, met, sink) {
@@ -192,8 +194,15 @@ pub(crate) fn read(
             return fail(Stop::NO_BLOCK.to_owned());
         }
         match stop {
-            Stop::End => return Ok((end(false), file.interfaces)),
-            Stop::Cut => return Ok((end(true), file.interfaces)),
+            Stop::End | Stop::Cut => {
+                let cut = matches!(stop, Stop::Cut);
+                let lost = file
+                    .missing
+                    .values()
+                    .fold(0, |sum: u64, n| sum.saturating_add(*n));
+                met.count(Limit::Missing, lost);
+                return Ok((Octets { read: offset, cut }, file.interfaces));
+            }
             Stop::Short => {}
             Stop::Full if capacity >= limits.block => {
                 let most = limits.block;
@@ -285,6 +294,12 @@ impl File {
                     cut: (packet.orig_len() as usize) > octets.len(),
                 };
                 sink(&self.interfaces, packet);
+            }
+            PcapBlockOwned::NG(Block::InterfaceStatistics(statistics)) => {
+                let interface = self.known(statistics.if_id)?;
+                let big_endian = self.big_endian == Some(true);
+                let lost = lost(&statistics, big_endian);
+                self.missing.insert(interface, lost);
             }
             PcapBlockOwned::NG(_) => met.note(Limit::OtherBlocks),
         }
@@ -395,6 +410,23 @@ impl File {
 const FLAGS: u16 = 2;
 /// Nanoseconds of a second.
 const SECOND: i128 = 1_000_000_000;
+
+/// Packets that an interface and the system behind it lost. Source: draft-ietf-opsawg-pcapng §4.6.
+fn lost(block: &InterfaceStatisticsBlock<'_>, big_endian: bool) -> u64 {
+    let counts = block.options.iter().filter_map(|option| {
+        let octets = option.as_bytes().ok()?.first_chunk::<8>()?;
+        let count = match big_endian {
+            true => u64::from_be_bytes(*octets),
+            false => u64::from_le_bytes(*octets),
+        };
+        [IF_DROP, OS_DROP].contains(&option.code.0).then_some(count)
+    });
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Options of statistics: packets that the interface, and the system, have lost.
+const IF_DROP: u16 = 5;
+const OS_DROP: u16 = 7;
 
 /// Comments of `aerostat_wire::pcapng`.
 fn comment(packet: &mut Packet<'_>, text: &[u8]) {

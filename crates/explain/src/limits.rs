@@ -59,6 +59,8 @@ named! {
         Links = "packets of further links that were not read",
         /// VCs beyond the limit.
         Vcs = "cells of further VCs that were not put together",
+        /// Packets that are missing from the file, by its own statistics.
+        Missing = "packets that the capture itself lost",
         /// Packets of which the file has only the beginning.
         Cut = "packets that the capture cut off",
         /// Packets of a link type that is not read.
@@ -108,9 +110,14 @@ impl Met {
     pub(crate) fn note(&mut self, limit: Limit) {
         *self.0.entry(limit).or_default() += 1;
     }
+    pub(crate) fn count(&mut self, limit: Limit, more: u64) {
+        if more > 0 {
+            *self.0.entry(limit).or_default() += more;
+        }
+    }
     pub(crate) fn add(&mut self, other: &Self) {
         for (limit, count) in other.iter() {
-            *self.0.entry(limit).or_default() += count;
+            self.count(limit, count);
         }
     }
     /// The limits, and how often each was met.
