@@ -163,6 +163,8 @@ pub(crate) struct Book {
     pub(crate) findings: Vec<Finding>,
     pub(crate) broken: BTreeMap<Rule, u64>,
     pub(crate) notes: BTreeMap<String, u64>,
+    /// Links on which an answer was missed.
+    pub(crate) unanswered: BTreeSet<usize>,
     names: Names,
 }
 
@@ -179,6 +181,7 @@ impl Book {
             findings: Vec::new(),
             broken: BTreeMap::new(),
             notes: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
             names: Names::default(),
         }
     }

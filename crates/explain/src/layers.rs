@@ -183,6 +183,12 @@ impl Explainer<'_> {
             return None;
         }
         let link = *self.links.entry(link).or_insert(next);
+        if self.ways.len() <= link {
+            self.ways.push([false; 2]);
+        }
+        if let (Some(ways), Some(way)) = (self.ways.get_mut(link), way) {
+            ways[usize::from(way)] = true;
+        }
         Some(At {
             number: packet.number,
             time_ns: packet.time_ns - self.first_ns.unwrap_or_default(),

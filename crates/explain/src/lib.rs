@@ -181,6 +181,8 @@ struct Explainer<'a> {
     /// Packets that are held, because the kind of their interface is not known yet.
     held: usize,
     links: BTreeMap<Link, usize>,
+    /// Directions that the file has of each link.
+    ways: Vec<[bool; 2]>,
     link_types: BTreeMap<u32, u64>,
     packets: u64,
     first_ns: Option<i128>,
@@ -207,6 +209,7 @@ impl<'a> Explainer<'a> {
             kinds: Vec::new(),
             held: 0,
             links: BTreeMap::new(),
+            ways: Vec::new(),
             link_types: BTreeMap::new(),
             packets: 0,
             first_ns: None,
@@ -319,5 +322,11 @@ impl<'a> Explainer<'a> {
         self.lane.end(now, book);
         self.atmarp.end(now, book);
         self.nhrp.end(now, book);
+        let one_way =
+            |link: &usize| matches!(self.ways.get(*link), Some([true, false] | [false, true]));
+        let silent = book.unanswered.iter().filter(|link| one_way(link)).count();
+        for _ in 0..silent {
+            book.note("a link on which nothing comes back: its other end is silent, or the file has one direction only");
+        }
     }
 }

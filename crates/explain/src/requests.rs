@@ -64,6 +64,7 @@ impl Asked {
         };
         let waited = (now_ns - self.at.time_ns) / SECOND;
         let text = format!("{}{times}: no answer in {waited} s", self.what);
+        book.unanswered.insert(self.at.link);
         book.name(rule, &self.at, text);
     }
 }
