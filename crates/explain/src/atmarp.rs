@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 /// Time that an answer may take. Source: RFC 2320, the default of its time-out.
 const ANSWER: Seconds = 10;
 
-/// The station that asks, and the one that it asks about.
+/// The asking station, and the station in question.
 type Question = (Option<Ipv4Addr>, Option<Ipv4Addr>);
 
 /// ATMARP of all links.
@@ -21,7 +21,7 @@ pub(crate) struct AtmArps {
     bindings: Open<(usize, Ipv4Addr), Binding>,
 }
 
-/// ATM address of a station. Stations move; but one that has left does not come back while the other is there.
+/// ATM address of a station. Stations move, but the earlier one does not come back while the later one is there.
 #[derive(Clone, Copy, Debug)]
 struct Binding {
     now: AtmAddress,

@@ -62,7 +62,7 @@ pub struct Sentence {
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// Number of the packet in the file; for an answer that never came, that of the request.
+    /// Number of the packet in the file; for a missed answer, the number of the request.
     pub packet: u64,
     /// Nanoseconds since the first packet.
     pub time_ns: i128,
@@ -130,22 +130,17 @@ impl Names {
             let (word, behind) =
                 from.split_at(from.find(|c| !is_of_address(c)).unwrap_or(from.len()));
             named.push_str(before);
-            match self.station(word) {
-                Some((name, selector)) => named.extend([name, selector]),
-                None => named.push_str(word),
+            let selector = word.len().saturating_sub(SELECTOR);
+            let (address, after) = word.split_at_checked(selector).unwrap_or((word, ""));
+            match (self.of.get(address), self.of.get(word)) {
+                (Some(name), _) => named.extend([name, after]),
+                (None, Some(name)) => named.push_str(name),
+                (None, None) => named.push_str(word),
             }
             rest = behind;
         }
         named.push_str(rest);
         *text = named;
-    }
-    /// The name of the station, and what follows its address.
-    fn station<'a>(&'a self, word: &'a str) -> Option<(&'a str, &'a str)> {
-        let (address, selector) = word.split_at_checked(word.len().checked_sub(SELECTOR)?)?;
-        match self.of.get(address) {
-            Some(name) => Some((name, selector)),
-            None => Some((self.of.get(word)?, "")),
-        }
     }
 }
 
@@ -191,7 +186,7 @@ impl Book {
             self.met.note(Limit::Names);
         }
     }
-    /// Counts places of which the texts were not kept.
+    /// Counts places whose texts were not kept.
     pub(crate) fn name_more(&mut self, rule: Rule, more: u64) {
         if more > 0 {
             *self.broken.entry(rule).or_default() += more;
@@ -232,7 +227,7 @@ impl Book {
         }
         // Packets of an interface may wait until its kind is known.
         self.messages.sort_by_key(|message| message.packet);
-        // What is found at the end stands at its request.
+        // A missed answer stands at its request.
         self.findings.sort_by_key(|finding| finding.packet);
         self.story.sort_by_key(|sentence| sentence.packet);
     }
@@ -290,7 +285,7 @@ impl<K: Ord, V> Open<K, V> {
     }
 }
 
-/// A table of what is over. It forgets the older half when it is full: nothing is named because of that.
+/// A table of things that are over. A full table forgets its older half: no rule is named because of that.
 #[derive(Debug)]
 pub(crate) struct Recent<K, V> {
     new: BTreeMap<K, V>,

@@ -83,17 +83,19 @@ pub(crate) struct Packet<'a> {
 /// Type of a block that begins a section, the same in both orders of octets.
 const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
-/// Octets of a file, apart from its packets.
+/// A file that was read, apart from its packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Octets {
+pub(crate) struct Contents {
     /// Octets that were understood.
     pub(crate) read: u64,
     /// True if the file ends inside a block.
     pub(crate) cut: bool,
+    /// All interfaces.
+    pub(crate) interfaces: Vec<Interface>,
 }
 
 /// The reader of a file needs a whole first block, which a pipe may not give at once. Errors stay here, because
-/// `pcap-parser` only tells that there was one.
+/// `pcap-parser` tells no more than that there was an error.
 struct Whole<R> {
     input: R,
     problem: Problem,
@@ -154,7 +156,7 @@ struct File {
     big_endian: Option<bool>,
 }
 
-/// Reads a file, and gives each packet with all interfaces so far to `sink`; returns all interfaces.
+/// Reads a file, and gives each packet with all interfaces so far to `sink`.
 ///
 /// # Errors
 /// The place of the first octet that is not of a capture, or that the limits do not allow.
@@ -163,17 +165,9 @@ pub(crate) fn read(
     limits: &Limits,
     met: &mut Met,
     sink: &mut dyn FnMut(&[Interface], Packet<'_>),
-) -> Result<(Octets, Vec<Interface>), Unreadable> {
+) -> Result<Contents, Unreadable> {
     let problem = Problem::default();
-    let input = Whole {
-        input,
-        problem: problem.clone(),
-    };
-    let mut reader = create_reader(CAPACITY, input).map_err(|error| match error {
-        PcapError::Eof => Unreadable::at(0, "an empty file"),
-        PcapError::ReadError => problem.at(0),
-        _ => Unreadable::at(0, "no pcap and no pcapng"),
-    })?;
+    let mut reader = begin(input, &problem)?;
     let (mut file, mut capacity) = (File::default(), CAPACITY);
     loop {
         let offset = reader.consumed() as u64;
@@ -195,13 +189,16 @@ pub(crate) fn read(
         }
         match stop {
             Stop::End | Stop::Cut => {
-                let cut = matches!(stop, Stop::Cut);
                 let lost = file
                     .missing
                     .values()
                     .fold(0, |sum: u64, n| sum.saturating_add(*n));
                 met.count(Limit::Missing, lost);
-                return Ok((Octets { read: offset, cut }, file.interfaces));
+                return Ok(Contents {
+                    read: offset,
+                    cut: matches!(stop, Stop::Cut),
+                    interfaces: file.interfaces,
+                });
             }
             Stop::Short => {}
             Stop::Full if capacity >= limits.block => {
@@ -221,7 +218,23 @@ pub(crate) fn read(
     }
 }
 
-/// Why there is no further block.
+/// The reader of a file that begins as a capture.
+fn begin<'a>(
+    input: impl Read + Send + 'a,
+    problem: &Problem,
+) -> Result<Box<dyn PcapReaderIterator + Send + 'a>, Unreadable> {
+    let input = Whole {
+        input,
+        problem: problem.clone(),
+    };
+    create_reader(CAPACITY, input).map_err(|error| match error {
+        PcapError::Eof => Unreadable::at(0, "an empty file"),
+        PcapError::ReadError => problem.at(0),
+        _ => Unreadable::at(0, "no pcap and no pcapng"),
+    })
+}
+
+/// Reason why there is no further block.
 #[derive(Clone, Copy)]
 enum Stop {
     /// The end of the file.

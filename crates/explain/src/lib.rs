@@ -148,20 +148,20 @@ pub fn explain(
 ) -> Result<Report, Unreadable> {
     let mut explainer = Explainer::new(limits, repairs);
     let mut met = Met::default();
-    let (octets, interfaces) = capture::read(input, &limits, &mut met, &mut |known, packet| {
+    let file = capture::read(input, &limits, &mut met, &mut |known, packet| {
         explainer.packet(known, &packet);
     })?;
-    explainer.settle_all(&interfaces);
+    explainer.settle_all(&file.interfaces);
     explainer.end();
     let mut book = explainer.book;
     book.met.add(&met);
     book.close();
     Ok(Report {
-        interfaces,
+        interfaces: file.interfaces,
         link_types: explainer.link_types,
         packets: explainer.packets,
-        octets: octets.read,
-        cut: octets.cut,
+        octets: file.read,
+        cut: file.cut,
         span_ns: explainer.last_ns,
         mislabelled: explainer.mislabelled,
         repaired: explainer.repaired,
@@ -228,7 +228,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Takes an SDU of AAL5. One that was dropped is shown, and changes nothing.
+    /// Takes an SDU of AAL5. A dropped SDU is shown, and changes nothing.
     fn sdu(&mut self, at: &At, sdu: &[u8], dropped: Option<&str>) {
         // Without a label, an SDU is one of LLC or of LANE.
         let vc = at.vc.unwrap_or_default();

@@ -69,8 +69,8 @@ impl Asked {
     }
 }
 
-/// Requests by key: a repetition counts as the same request. `G` is a group of requests of which the last one waits for
-/// the next answer.
+/// Requests by key: a repetition counts as the same request. The last request of a group `G` waits for the
+/// next answer.
 #[derive(Debug)]
 pub(crate) struct Requests<K, G = ()> {
     waiting: Open<K, Asked>,

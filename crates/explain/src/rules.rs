@@ -66,7 +66,7 @@ rules! {
     SscopRejected "sscop-rejected" "SSCOP" "Q.2110 §7.1" "The other end accepts BGN.",
     SscopPoll "sscop-poll" "SSCOP" "Q.2110 §7.6"
         "The other end answers POLL with STAT before Timer_NO-RESPONSE expires.",
-    SscopStat "sscop-stat" "SSCOP" "Q.2110 §7.4" "The N(PS) of a STAT is that of a POLL.",
+    SscopStat "sscop-stat" "SSCOP" "Q.2110 §7.4" "A STAT has the N(PS) of a POLL.",
     SscopGap "sscop-gap" "SSCOP" "Q.2110 §7.4" "The N(S) of the SDs have no gap.",
     SscopMissing "sscop-missing" "SSCOP" "Q.2110 §7.1"
         "The receiver gets each SD: neither USTAT nor STAT lists one as missing.",
@@ -76,7 +76,7 @@ rules! {
     SscopEnded "sscop-ended" "SSCOP" "Q.2110 §7.1"
         "The user ends the connection, and not SSCOP itself (END with S = 1).",
     CallFormat "call-format" "Q.2931" "Q.2931 §5.6.1" "A message has discriminator 9 and a call reference of 3 octets.",
-    CallLength "call-length" "Q.2931" "Q.2931 §4.4.3" "The length of a message is that of its elements.",
+    CallLength "call-length" "Q.2931" "Q.2931 §4.4.3" "The length of a message fits its elements.",
     CallMessage "call-message" "Q.2931" "Q.2931 §5.6.4" "The standards define the type of each message.",
     CallMandatory "call-mandatory" "Q.2931" "Q.2931 §5.6.7.1" "A message has its mandatory elements.",
     CallContent "call-content" "Q.2931" "Q.2931 §5.6.7.2" "The contents and lengths of elements are valid.",
@@ -90,7 +90,7 @@ rules! {
         "The other end answers CONNECT with CONNECT ACKNOWLEDGE before T313 expires.",
     CallOrder "call-order" "Q.2931" "Q.2931 §5.6.4" "CALL PROCEEDING and ALERTING come before CONNECT.",
     CallReference "call-reference" "Q.2931" "Q.2931 §5.6.3.2" "The call reference of a SETUP is not in use.",
-    CallStray "call-stray" "Q.2931" "Q.2931 §5.6.3.2" "The call reference of a message is that of a call.",
+    CallStray "call-stray" "Q.2931" "Q.2931 §5.6.3.2" "A message has the call reference of a call.",
     CallRefused "call-refused" "Q.2931" "Q.2931 §5.4.2" "The called side accepts a call.",
     CallCleared "call-cleared" "Q.2931" "Q.2931 §5.4.3" "A call ends with cause 16 or 31.",
     CallCause "call-cause" "Q.2931" "Q.2931 §3.1.9" "The first message that clears a call has a cause.",
@@ -102,7 +102,7 @@ rules! {
     IlmiFormat "ilmi-format" "ILMI" "af-ilmi-0065 §6" "A message is SNMPv1 with the community ILMI, in valid BER.",
     IlmiLength "ilmi-length" "ILMI" "af-ilmi-0065 §6" "A message has at most 484 octets.",
     IlmiSilent "ilmi-silent" "ILMI" "af-ilmi-0065 §8.3.1" "The other end answers one of four requests in a row.",
-    IlmiId "ilmi-id" "ILMI" "RFC 1157 §4.1.1" "The request id of a response is that of its request.",
+    IlmiId "ilmi-id" "ILMI" "RFC 1157 §4.1.1" "A response has the request id of its request.",
     IlmiRefused "ilmi-refused" "ILMI" "af-ilmi-0065 §9.6"
         "The other end accepts a SetRequest, which registers an address or a prefix.",
     LaneFormat "lane-format" "LANE" "LUNI 2.0 §3.4" "A control frame is whole, and its TLVs are valid.",
@@ -116,8 +116,8 @@ rules! {
     LaneArpAddress "lane-arp-address" "LANE" "LUNI 2.0 §7.1" "The answer to LE_ARP has an ATM address.",
     LaneFlush "lane-flush" "LANE" "LUNI 2.0 §8.1" "The target of LE_FLUSH answers it.",
     LaneTransaction "lane-transaction" "LANE" "LUNI 2.0 §3.4"
-        "The transaction id of a response is that of its request.",
-    LaneLecid "lane-lecid" "LANE" "LUNI 2.0 §3.4" "The LECID of a response is that of its request.",
+        "A response has the transaction id of its request.",
+    LaneLecid "lane-lecid" "LANE" "LUNI 2.0 §3.4" "A response has the LECID of its request.",
     LaneLecidRange "lane-lecid-range" "LANE" "LUNI 2.0 §5.3" "The LES gives LECIDs from 1 to FEFF.",
     LaneLecidTwice "lane-lecid-twice" "LANE" "LUNI 2.0 §5.3" "Two clients of an ELAN have different LECIDs.",
     LaneShort "lane-short" "LANE" "LUNI 1.0 §4.1.1" "A data frame of Ethernet has at least 62 octets.",
@@ -146,7 +146,7 @@ rules! {
     NhrpPurge "nhrp-purge" "NHRP" "RFC 2332 §5.2.5" "The receiver answers a Purge Request without the N bit.",
     NhrpRefused "nhrp-refused" "NHRP" "RFC 2332 §5.2.0.1" "The answer to a request has code 0.",
     NhrpError "nhrp-error" "NHRP" "RFC 2332 §5.2.7" "No station sends an Error Indication.",
-    NhrpId "nhrp-id" "NHRP" "RFC 2332 §5.2.0.1" "The request id of a reply is that of its request.",
+    NhrpId "nhrp-id" "NHRP" "RFC 2332 §5.2.0.1" "A reply has the request id of its request.",
     NhrpReply "nhrp-reply" "NHRP" "RFC 2332 §5.2.2" "A reply has the source and destination of its request.",
     NhrpCompulsory "nhrp-compulsory" "NHRP" "RFC 2332 §5.3" "NHRP or MPOA defines each compulsory extension.",
     NhrpTwice "nhrp-twice" "NHRP" "RFC 2332 §5.3" "An extension that is not a vendor's own occurs once.",

@@ -83,7 +83,7 @@ fn read(
     })
 }
 
-/// Reads a file, and writes what its raw cells are. The new file gets its name once all is well.
+/// Reads a file, and writes the PDUs of its raw cells. The new file gets its name once all is well.
 fn repaired(path: &Path, limits: Limits, out: &Path) -> Result<Report, Failure> {
     let failed = |error: io::Error| Failure::failed(format!("{}: {error}", out.display()));
     let (input, metadata) = open(path)?;
@@ -124,7 +124,7 @@ fn repaired(path: &Path, limits: Limits, out: &Path) -> Result<Report, Failure> 
     Ok(report)
 }
 
-/// A file of what is repaired: an interface of SDUs, and one of other cells.
+/// A repaired file: an interface of SDUs, and an interface of other cells.
 struct Writer<W: Write> {
     file: PcapNg<W>,
     sdus: aerostat_wire::pcapng::InterfaceId,
@@ -266,7 +266,7 @@ fn document(file: &Path, report: &Report) -> Value {
     })
 }
 
-/// A message of the report in the form of those of labs.
+/// A message of the report in the form of a lab's messages.
 fn rung(message: &aerostat_explain::Message) -> ladder::Message {
     ladder::Message {
         time: seconds(message.time_ns),
@@ -282,7 +282,7 @@ fn rung(message: &aerostat_explain::Message) -> ladder::Message {
 
 /// The report for people.
 fn page(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    // Names and texts are those of the file, and may have any characters.
+    // Names and texts come from the file, and may have any characters.
     let mut line = |text: &str| writeln!(out, "{}", printable::lines(text));
     let names = report.messages.iter().flat_map(|one| [&one.from, &one.to]);
     let width = names

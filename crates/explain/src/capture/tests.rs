@@ -5,9 +5,9 @@ use super::*;
 /// Times and octets of packets.
 type Packets = Vec<(i128, Vec<u8>)>;
 
-fn all(file: &[u8]) -> Result<(Packets, Octets), Unreadable> {
+fn all(file: &[u8]) -> Result<(Packets, Contents), Unreadable> {
     let mut packets = Vec::new();
-    let (read, _) = read(
+    let read = read(
         file,
         &Limits::default(),
         &mut Met::default(),
@@ -143,7 +143,7 @@ fn a_packet_that_is_longer_than_its_block_is_an_error_at_its_place() {
         blocks.extend(std::iter::repeat_n(good.clone(), behind));
         assert_eq!(all(&pcapng(&blocks)).unwrap_err().to_string(), wanted);
     }
-    // A block that is not there completely is the end of the file: here 65536 octets, of which 256 are there.
+    // A block without its end is the end of the file.
     let long = pcapng(&[enhanced(65_504, &[7; 65_504])]);
     for there in [256, 300, 65_535] {
         let (_, read) = all(&long[..start + there]).unwrap();

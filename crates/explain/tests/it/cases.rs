@@ -1,4 +1,5 @@
-//! One fault for each rule: it names this rule, and its near miss names nothing. The list of rules comes from the crate.
+//! One fault for each rule: the fault names this rule, and its near miss names nothing. The crate gives the list of
+//! rules.
 
 mod arp;
 mod calls;
