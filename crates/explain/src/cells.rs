@@ -171,9 +171,10 @@ impl Waiting {
 
     fn fail(&mut self, rule: Rule, at: &At, text: String, book: &mut Book) {
         let known = self.good > 0 || matches!(at.vc, Some(Vc::SIGNALLING | Vc::ILMI));
+        let same = self.held.iter().filter(|(held, ..)| *held == rule).count();
         if known {
             book.name(rule, at, text);
-        } else if self.held.len() < book.limits.places {
+        } else if same < book.limits.places {
             self.held.push((rule, at.clone(), text));
         } else {
             *self.more.entry(rule).or_default() += 1;

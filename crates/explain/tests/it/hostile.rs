@@ -122,6 +122,37 @@ fn vcs_beyond_the_limit_are_counted() {
     assert_eq!(met, [(Limit::Vcs, 76)]);
 }
 
+/// Mistakes in front of the first good PDU of a VC are held, and all of them count.
+#[test]
+fn mistakes_that_are_held_are_all_counted() {
+    let good = links::cells(Vc::new(1, 100), &[7; 30])[0];
+    let (mut of_crc, mut of_length) = (good, good);
+    of_crc[20] ^= 1;
+    of_length[47] = 1;
+    let crc = aerostat_wire::aal5::crc32(&of_length[5..49]).to_be_bytes();
+    of_length[49..].copy_from_slice(&crc);
+    // A first PDU may have begun before the file: two in two directions.
+    let mistakes = [
+        vec![of_length; 2],
+        vec![of_crc; 30],
+        vec![of_length; 5],
+        vec![good],
+    ]
+    .concat();
+    let packets: Vec<_> = mistakes.iter().map(|cell| cell.to_vec()).collect();
+    let report = explained(&legacy(100, &packets));
+    let broken: Vec<_> = report.broken.into_iter().collect();
+    assert_eq!(broken, [(Rule::Aal5Crc, 30), (Rule::Aal5Length, 5)]);
+    let listed = |rule| {
+        report
+            .findings
+            .iter()
+            .filter(|one| one.rule == rule)
+            .count()
+    };
+    assert_eq!((listed(Rule::Aal5Crc), listed(Rule::Aal5Length)), (20, 5));
+}
+
 /// Interfaces whose first packets may be raw cells: what is held for all of them has a limit.
 #[test]
 fn packets_that_are_held_have_a_limit() {
