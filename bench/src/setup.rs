@@ -133,7 +133,8 @@ fn file() -> File {
     let checked = aerostat_lab::read(path.as_ref(), &[]);
     let checked = checked.unwrap_or_else(|e| panic!("{path}: {e:?}"));
     let set = Vec::new();
-    File { checked, set }
+    let name = "calls.atm.yml".into();
+    File { name, checked, set }
 }
 
 /// The helper of a lab and its daemons are this program with a hidden argument; the result is the exit code of such a
@@ -160,7 +161,6 @@ pub fn hidden_role() -> Option<Result<(), String>> {
 /// If the lab cannot run.
 pub fn run(plan: &Plan, done: impl Fn(&[Setup])) -> Result<(), UpError> {
     let options = Options {
-        file: "calls.atm.yml".into(),
         embedded: true,
         program: plan.program.clone(),
         patience: None,

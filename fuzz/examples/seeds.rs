@@ -5,6 +5,7 @@
 //! were made by hand or found by a run.
 
 use aerostat_fuzz::decode::DECODERS;
+use aerostat_testing::recording::{self, unhex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -13,42 +14,9 @@ use std::sync::Mutex;
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/wire/tests/vectors");
 const SEEDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/seeds");
 
-fn unhex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text
-        .chars()
-        .filter_map(|c| c.to_digit(16))
-        .map(|digit| digit as u8)
-        .collect();
-    digits
-        .chunks_exact(2)
-        .map(|pair| pair[0] << 4 | pair[1])
-        .collect()
-}
-
 fn read(name: &str) -> String {
     let path = Path::new(VECTORS).join(name);
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// SDUs of a recording with their VCI.
-fn recorded(name: &str) -> Vec<(u16, Vec<u8>)> {
-    let text = read(&format!("linux-atm/{name}.jsonl"));
-    let member = |line: &str, key: &str| {
-        let (_, rest) = line.split_once(&format!("\"{key}\": "))?;
-        Some(
-            rest.trim_start_matches('"')
-                .split(['"', ',', '}'])
-                .next()?
-                .to_owned(),
-        )
-    };
-    let sdus = text.lines().filter_map(|line| {
-        Some((
-            member(line, "vci")?.parse().ok()?,
-            unhex(&member(line, "hex")?),
-        ))
-    });
-    sdus.collect()
 }
 
 #[derive(Default)]
@@ -166,8 +134,8 @@ fn decode() {
         "g-mpoa",
         "p-p2mp",
     ] {
-        for (vci, sdu) in recorded(name) {
-            seeds.sdu(vci, &sdu);
+        for record in recording::sdus(name) {
+            seeds.sdu(record.vci, &record.sdu);
         }
     }
     for block in read("lane/control.hex").split('[').skip(1) {

@@ -7,18 +7,25 @@ use aerostat_wire::AtmAddress;
 use aerostat_wire::atmarp::{AtmArp, Operation};
 use std::net::Ipv4Addr;
 
-/// Time that an answer may take. The standard leaves it to its users; hosts repeat a request after some seconds.
-const ANSWER: Seconds = 5;
+/// Time that an answer may take. Source: RFC 2320, the default of its time-out.
+const ANSWER: Seconds = 10;
 
-/// The station that asks, and the one that it asks about.
+/// The asking station, and the station in question.
 type Question = (Option<Ipv4Addr>, Option<Ipv4Addr>);
 
 /// ATMARP of all links.
 #[derive(Debug, Default)]
 pub(crate) struct AtmArps {
-    requests: Requests<Question>,
+    requests: Requests<Question, (usize, Option<Ipv4Addr>)>,
     inverse: Requests<(usize, Option<aerostat_wire::Vc>, Option<bool>)>,
-    bindings: Open<Ipv4Addr, AtmAddress>,
+    bindings: Open<(usize, Ipv4Addr), Binding>,
+}
+
+/// ATM address of a station. Stations move, but the earlier one does not come back while the later one is there.
+#[derive(Clone, Copy, Debug)]
+struct Binding {
+    now: AtmAddress,
+    before: Option<AtmAddress>,
 }
 
 /// `ar$hrd` of Ethernet, whose ARP a bridged or LANE frame has.
@@ -37,11 +44,14 @@ impl AtmArps {
         match packet.operation {
             Operation::REQUEST => {
                 let what = format!("ATMARP request of {} for {}", shown(source), shown(target));
-                self.requests.ask((source, target), at, what, book);
+                let key = (source, target);
+                self.requests.ask(key, at, what, book);
+                self.requests.lead((at.link, source), key, book);
+                self.bind(at, source, packet.source.number.address(), book);
             }
             Operation::REPLY => self.reply(at, &packet, book),
             Operation::NAK => {
-                self.requests.answer(&(source, target));
+                self.requests.answer(&(source, target), at, book);
                 let text = format!("the server does not know {}", shown(target));
                 book.tell(
                     at,
@@ -54,8 +64,8 @@ impl AtmArps {
                 self.inverse.ask((at.link, at.vc, at.way), at, what, book);
             }
             Operation::INVERSE_REPLY => {
-                self.inverse
-                    .answer(&(at.link, at.vc, at.way.map(|way| !way)));
+                let key = (at.link, at.vc, at.way.map(|way| !way));
+                self.inverse.answer(&key, at, book);
                 self.bind(at, source, packet.source.number.address(), book);
             }
             Operation(other) => {
@@ -67,22 +77,29 @@ impl AtmArps {
 
     fn reply(&mut self, at: &At, packet: &AtmArp, book: &mut Book) {
         let (source, target) = (packet.source.known_ip(), packet.target.known_ip());
-        if self.requests.answer(&(target, source)).is_none() {
-            let other = self.requests.waiting(|(asker, _), _| *asker == target);
-            if let Some(asked) = other {
-                let text = format!(
-                    "a reply about {}, while {} waits",
-                    shown(source),
-                    asked.what
-                );
-                book.name(Rule::AtmArpOther, at, text);
-            }
+        if !self.requests.answer(&(target, source), at, book) {
+            self.requests.stray(&(at.link, target), at, |_, asked| {
+                let about = shown(source);
+                let text = format!("a reply about {about}, while {} waits", asked.what);
+                Some((Rule::AtmArpOther, text))
+            });
         }
         if packet.source.number.octets.is_empty() {
             let text = format!("the reply about {} has no ATM number", shown(source));
             return book.name(Rule::AtmArpAddress, at, text);
         }
-        let address = packet.source.number.address();
+        let (address, asker) = (
+            packet.source.number.address(),
+            packet.target.number.address(),
+        );
+        // A server answers the registration of an address that another station has with that station.
+        if source == target
+            && let (Some(address), Some(asker)) = (address, asker)
+            && address != asker
+        {
+            let text = format!("{asker} asks for {}, which {address} has", shown(source));
+            book.name(Rule::AtmArpTwice, at, text);
+        }
         if let Some(address) = address {
             let text = format!(
                 "{} learns that {} is at {address}",
@@ -104,16 +121,29 @@ impl AtmArps {
         let (Some(ip), Some(address)) = (ip, address) else {
             return;
         };
-        if let Some(before) = self.bindings.get(&ip).filter(|before| **before != address) {
-            let text = format!("{ip} was at {before}, and is at {address}");
-            book.name(Rule::AtmArpTwice, at, text);
+        let key = (at.link, ip);
+        let mut binding = Binding {
+            now: address,
+            before: None,
+        };
+        if let Some(known) = self.bindings.get(&key) {
+            if known.now == address {
+                return;
+            }
+            let other = known.now;
+            binding.before = Some(other);
+            if known.before == Some(address) {
+                let text = format!("{ip} is at {address}, and at {other}");
+                book.name(Rule::AtmArpTwice, at, text);
+            }
         }
-        self.bindings.put(ip, address, book);
+        self.bindings.put(key, binding, book);
     }
 
     pub(crate) fn end(&self, now_ns: i128, book: &mut Book) {
-        self.requests.end(Rule::AtmArpAnswer, ANSWER, now_ns, book);
-        self.inverse.end(Rule::InAtmArpAnswer, ANSWER, now_ns, book);
+        let (answer, inverse) = (Some(Rule::AtmArpAnswer), Some(Rule::InAtmArpAnswer));
+        self.requests.end(answer, ANSWER, now_ns, book);
+        self.inverse.end(inverse, ANSWER, now_ns, book);
     }
 }
 

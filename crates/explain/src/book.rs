@@ -62,7 +62,7 @@ pub struct Sentence {
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// Number of the packet in the file; for an answer that never came, that of the request.
+    /// Number of the packet in the file; for a missed answer, the number of the request.
     pub packet: u64,
     /// Nanoseconds since the first packet.
     pub time_ns: i128,
@@ -76,8 +76,9 @@ pub struct Finding {
 
 /// Names of stations by their ATM addresses without the selector.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+struct Names {
     of: BTreeMap<String, Rc<str>>,
+    addresses: BTreeMap<Rc<str>, String>,
     /// Names that have called with two addresses: switches pass on calls of others.
     relays: BTreeSet<Rc<str>>,
 }
@@ -88,8 +89,8 @@ const SELECTOR: usize = 3;
 const NAMES: usize = 1000;
 
 impl Names {
-    /// Takes the caller of a SETUP that a user has sent.
-    pub(crate) fn learn(&mut self, address: AtmAddress, at: &At) {
+    /// Takes the caller of a SETUP that a user has sent; false if there are too many names.
+    fn learn(&mut self, address: AtmAddress, at: &At) -> bool {
         let named = !matches!(&*at.from, "-" | "DTE" | "DCE" | "far end");
         let text = address.to_string();
         let station = text
@@ -97,24 +98,54 @@ impl Names {
             .checked_sub(SELECTOR)
             .and_then(|end| text.get(..end));
         let Some(station) = station.filter(|_| named && !self.relays.contains(&at.from)) else {
-            return;
+            return true;
         };
-        let mut others = self.of.iter().filter(|(_, name)| **name == at.from);
-        if others.any(|(other, _)| other != station) {
-            self.of.retain(|_, name| *name != at.from);
-            self.relays.insert(at.from.clone());
-        } else if self.of.len() + self.relays.len() < NAMES && !self.of.contains_key(station) {
-            self.of.insert(station.to_owned(), at.from.clone());
+        if let Some(other) = self.addresses.get(&at.from) {
+            if other != station {
+                self.of.remove(other);
+                self.addresses.remove(&at.from);
+                self.relays.insert(at.from.clone());
+            }
+            return true;
         }
+        if self.of.contains_key(station) {
+            return true;
+        }
+        if self.of.len() + self.relays.len() >= NAMES {
+            return false;
+        }
+        self.of.insert(station.to_owned(), at.from.clone());
+        self.addresses.insert(at.from.clone(), station.to_owned());
+        true
     }
     /// The text with names for the known addresses: `urku.00` with the selector behind the name.
     fn in_text(&self, text: &mut String) {
-        for (address, name) in &self.of {
-            if text.contains(address.as_str()) {
-                *text = text.replace(address.as_str(), name);
-            }
+        if self.of.is_empty() {
+            return;
         }
+        let mut named = String::new();
+        let mut rest = text.as_str();
+        while let Some(start) = rest.find(is_of_address) {
+            let (before, from) = rest.split_at(start);
+            let (word, behind) =
+                from.split_at(from.find(|c| !is_of_address(c)).unwrap_or(from.len()));
+            named.push_str(before);
+            let selector = word.len().saturating_sub(SELECTOR);
+            let (address, after) = word.split_at_checked(selector).unwrap_or((word, ""));
+            match (self.of.get(address), self.of.get(word)) {
+                (Some(name), _) => named.extend([name, after]),
+                (None, Some(name)) => named.push_str(name),
+                (None, None) => named.push_str(word),
+            }
+            rest = behind;
+        }
+        named.push_str(rest);
+        *text = named;
     }
+}
+
+const fn is_of_address(c: char) -> bool {
+    c.is_ascii_hexdigit() || c == '.'
 }
 
 /// A report in the making.
@@ -127,7 +158,9 @@ pub(crate) struct Book {
     pub(crate) findings: Vec<Finding>,
     pub(crate) broken: BTreeMap<Rule, u64>,
     pub(crate) notes: BTreeMap<String, u64>,
-    pub(crate) names: Names,
+    /// Links on which an answer was missed.
+    pub(crate) unanswered: BTreeSet<usize>,
+    names: Names,
 }
 
 /// Notes of different texts.
@@ -143,7 +176,20 @@ impl Book {
             findings: Vec::new(),
             broken: BTreeMap::new(),
             notes: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
             names: Names::default(),
+        }
+    }
+    /// Takes the caller of a SETUP that a user has sent, for its name.
+    pub(crate) fn learn(&mut self, address: AtmAddress, at: &At) {
+        if !self.names.learn(address, at) {
+            self.met.note(Limit::Names);
+        }
+    }
+    /// Counts places whose texts were not kept.
+    pub(crate) fn name_more(&mut self, rule: Rule, more: u64) {
+        if more > 0 {
+            *self.broken.entry(rule).or_default() += more;
         }
     }
     /// Notes that a rule is broken at a place.
@@ -179,7 +225,9 @@ impl Book {
         for text in messages.chain(story).chain(findings) {
             self.names.in_text(text);
         }
-        // What is found at the end stands at its request.
+        // Packets of an interface may wait until its kind is known.
+        self.messages.sort_by_key(|message| message.packet);
+        // A missed answer stands at its request.
         self.findings.sort_by_key(|finding| finding.packet);
         self.story.sort_by_key(|sentence| sentence.packet);
     }
@@ -188,6 +236,8 @@ impl Book {
         let text = text.into();
         if self.notes.len() < NOTES || self.notes.contains_key(&text) {
             *self.notes.entry(text).or_default() += 1;
+        } else {
+            self.met.note(Limit::Notes);
         }
     }
 }
@@ -216,9 +266,6 @@ impl<K: Ord, V> Open<K, V> {
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.0.get_mut(key)
     }
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
     pub(crate) fn has(&self, key: &K) -> bool {
         self.0.contains_key(key)
     }
@@ -228,7 +275,47 @@ impl<K: Ord, V> Open<K, V> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.0.iter()
     }
-    pub(crate) fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool) {
-        self.0.retain(keep);
+    /// Takes all entries of a range.
+    pub(crate) fn take_range(&mut self, range: std::ops::RangeInclusive<K>) -> Vec<V>
+    where
+        K: Clone,
+    {
+        let keys: Vec<K> = self.0.range(range).map(|(key, _)| key.clone()).collect();
+        keys.iter().filter_map(|key| self.0.remove(key)).collect()
+    }
+}
+
+/// A table of things that are over. A full table forgets its older half: no rule is named because of that.
+#[derive(Debug)]
+pub(crate) struct Recent<K, V> {
+    new: BTreeMap<K, V>,
+    old: BTreeMap<K, V>,
+}
+
+impl<K: Ord, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self {
+            new: BTreeMap::new(),
+            old: BTreeMap::new(),
+        }
+    }
+}
+
+impl<K: Ord, V> Recent<K, V> {
+    pub(crate) fn put(&mut self, key: K, value: V, book: &Book) {
+        if self.new.len() >= book.limits.open.div_ceil(2) {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.old.remove(&key);
+        self.new.insert(key, value);
+    }
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.new.get(key).or_else(|| self.old.get(key))
+    }
+    pub(crate) fn has(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
+        self.new.remove(key).or_else(|| self.old.remove(key))
     }
 }

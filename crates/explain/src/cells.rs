@@ -3,6 +3,8 @@
 //! A capture of GNS3 has both directions of a line in one list without a mark, and a PDU of one direction may have
 //! cells of the other in between. So a PDU that is wrong as a whole is tried again with as many cells as its length
 //! asks for, from its end. The cells in front stay for the next PDU.
+//!
+//! A file may begin inside a PDU. So a first PDU with fewer cells than its length asks for is left out, and is counted.
 
 use crate::book::{At, Book};
 use crate::limits::Limit;
@@ -22,8 +24,12 @@ struct Waiting {
     octets: Vec<u8>,
     /// Good PDUs so far: a VC without one may have another AAL.
     good: u64,
+    /// Ends of PDUs so far.
+    ends: u64,
     /// Rules that would be named if the VC has AAL5.
     held: Vec<(Rule, At, String)>,
+    /// Places of rules beyond those that are held.
+    more: BTreeMap<Rule, u64>,
     /// True if the VC has had a PDU without end, until the next one begins.
     skipping: bool,
 }
@@ -43,8 +49,6 @@ pub(crate) struct Cells {
 
 /// Octets of the longest PDU.
 const LONGEST: usize = aal5::cells_for(aal5::MAX_SDU) * PAYLOAD_LEN;
-/// Mistakes that are kept until a VC is known to have AAL5.
-const HELD: usize = 20;
 
 impl Cells {
     /// Takes a cell; gives the PDU that it ends.
@@ -79,6 +83,7 @@ impl Cells {
             if waiting.octets.len() >= LONGEST {
                 waiting.octets.clear();
                 waiting.skipping = true;
+                waiting.ends += 1;
                 waiting.fail(Rule::Aal5TooLong, at, PduError::TooLong.to_string(), book);
             }
             return None;
@@ -100,10 +105,16 @@ impl Cells {
 
 impl Waiting {
     fn complete(&mut self, at: &At, book: &mut Book) -> Option<Pdu> {
+        self.ends += 1;
         let whole = match aal5::decode_pdu(&self.octets) {
             Ok(_) => 0,
             Err(error) => match self.later_start(at) {
                 Some(start) => start,
+                None if self.may_be_a_tail(at) => {
+                    self.octets.clear();
+                    book.note("PDUs may begin before the file: their last cells were left out");
+                    return None;
+                }
                 None => {
                     let cells = counted(self.octets.len() / PAYLOAD_LEN, "cell", "cells");
                     let text = format!("{error}: {cells} of VC {}", vc_of(at));
@@ -122,10 +133,21 @@ impl Waiting {
         for (rule, at, text) in self.held.drain(..) {
             book.name(rule, &at, text);
         }
+        for (rule, more) in std::mem::take(&mut self.more) {
+            book.name_more(rule, more);
+        }
         Some(Pdu {
             sdu: sdu.to_vec(),
             uu: trailer.uu,
         })
+    }
+
+    /// Octets of the PDU that the last cell ends, by its length.
+    fn wanted(&self) -> Option<usize> {
+        let (_, &[_, _, high, low, ..]) =
+            self.octets.split_last_chunk::<{ aal5::TRAILER_LEN }>()?;
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        Some(aal5::cells_for(length) * PAYLOAD_LEN)
     }
 
     /// First octet of the PDU that the last cell ends, where cells of the other direction may be in front.
@@ -133,20 +155,29 @@ impl Waiting {
         if at.way.is_some() {
             return None;
         }
-        let (_, &[_, _, high, low, ..]) =
-            self.octets.split_last_chunk::<{ aal5::TRAILER_LEN }>()?;
-        let length = usize::from(u16::from_be_bytes([high, low]));
-        let start = (self.octets.len()).checked_sub(aal5::cells_for(length) * PAYLOAD_LEN)?;
+        let start = self.octets.len().checked_sub(self.wanted()?)?;
         let pdu = self.octets.get(start..)?;
         aal5::decode_pdu(pdu).is_ok().then_some(start)
     }
 
+    /// True if cells of this PDU may be in front of the file: in each direction, that is one PDU.
+    fn may_be_a_tail(&self, at: &At) -> bool {
+        let directions = if at.way.is_some() { 1 } else { 2 };
+        let too_few = self
+            .wanted()
+            .is_some_and(|wanted| wanted > self.octets.len());
+        self.ends <= directions && too_few
+    }
+
     fn fail(&mut self, rule: Rule, at: &At, text: String, book: &mut Book) {
         let known = self.good > 0 || matches!(at.vc, Some(Vc::SIGNALLING | Vc::ILMI));
-        match known {
-            true => book.name(rule, at, text),
-            false if self.held.len() < HELD => self.held.push((rule, at.clone(), text)),
-            false => {}
+        let same = self.held.iter().filter(|(held, ..)| *held == rule).count();
+        if known {
+            book.name(rule, at, text);
+        } else if same < book.limits.places {
+            self.held.push((rule, at.clone(), text));
+        } else {
+            *self.more.entry(rule).or_default() += 1;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Rules of ILMI. Source: af-ilmi-0065.000, RFC 1157.
 
 use crate::book::{At, Book, Open};
-use crate::requests::{Requests, SECOND};
+use crate::requests::{Requests, SECOND, Seconds};
 use crate::rules::Rule;
 use aerostat_wire::counted;
 use aerostat_wire::ilmi::{ErrorStatus, Kind, MAX_MESSAGE, Message, Pdu, Request, mib};
@@ -9,7 +9,7 @@ use aerostat_wire::ilmi::{ErrorStatus, Kind, MAX_MESSAGE, Message, Pdu, Request,
 /// Requests without an answer after which the other end counts as gone (K). Source: af-ilmi-0065 §8.3.1.
 const SILENT: u32 = 4;
 /// Time that an answer may take: the polling interval T of the standard.
-const ANSWER_NS: i128 = 5 * SECOND;
+const ANSWER: Seconds = 5;
 
 /// Requests of one end of a link.
 type Way = (usize, Option<bool>);
@@ -17,7 +17,7 @@ type Way = (usize, Option<bool>);
 /// ILMI of all links.
 #[derive(Debug, Default)]
 pub(crate) struct Ilmi {
-    requests: Requests<(Way, i32)>,
+    requests: Requests<(Way, i32), Way>,
     /// Sets, for the words about their answers.
     sets: Open<(Way, i32), String>,
     /// Requests in a row without an answer, and the time of the last one.
@@ -50,7 +50,9 @@ impl Ilmi {
     fn request(&mut self, at: &At, request: &Request, book: &mut Book) {
         let way = (at.link, at.way);
         let what = format!("{} {}", request.kind.name(), request.id);
-        self.requests.ask((way, request.id), at, what, book);
+        let key = (way, request.id);
+        self.requests.ask(key, at, what, book);
+        self.requests.lead(way, key, book);
         if request.kind == Kind::Set {
             self.sets.put((way, request.id), subject(request), book);
         }
@@ -60,7 +62,7 @@ impl Ilmi {
             last_ns: at.time_ns,
             id: request.id,
         });
-        if before.is_some() && at.time_ns - silence.last_ns >= ANSWER_NS {
+        if before.is_some() && at.time_ns - silence.last_ns >= ANSWER * SECOND {
             silence.count += 1;
         }
         (silence.last_ns, silence.id) = (at.time_ns, request.id);
@@ -78,12 +80,11 @@ impl Ilmi {
         let way = (at.link, at.way.map(|way| !way));
         self.silent.take(&way);
         let key = (way, response.id);
-        if self.requests.answer(&key).is_none() {
-            let waiting = self.requests.waiting(|(of, _), _| *of == way);
-            if let Some(asked) = waiting {
+        if !self.requests.answer(&key, at, book) {
+            self.requests.stray(&way, at, |_, asked| {
                 let text = format!("GetResponse {}, while {} waits", response.id, asked.what);
-                book.name(Rule::IlmiId, at, text);
-            }
+                Some((Rule::IlmiId, text))
+            });
         }
         let set = self.sets.take(&key);
         match (set, response.status) {
@@ -100,6 +101,12 @@ impl Ilmi {
             }
             (None, _) => {}
         }
+    }
+}
+
+impl Ilmi {
+    pub(crate) fn end(&self, now_ns: i128, book: &mut Book) {
+        self.requests.end(None, ANSWER, now_ns, book);
     }
 }
 

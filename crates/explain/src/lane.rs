@@ -4,10 +4,10 @@
 //! link on which its sender has joined, where an answer would have come back. An answer counts wherever it is seen.
 
 use crate::book::{At, Book, Open};
-use crate::requests::{Asked, Requests, Seconds};
+use crate::requests::{Requests, Seconds};
 use crate::rules::Rule;
-use aerostat_wire::lane::{Control, ControlFrame, MIN_DATA_SDU, OpCode, Status};
-use aerostat_wire::{AtmAddress, counted};
+use aerostat_wire::lane::{Control, ControlFrame, LanType, MIN_DATA_SDU, OpCode, Status};
+use aerostat_wire::{AtmAddress, Vc, counted};
 
 /// Time that LECS and LES may take. Source: LUNI 2.0 §5.1 (C7: 10 to 300 s).
 const CONTROL: Seconds = 10;
@@ -20,25 +20,44 @@ const MAX_LECID: u16 = 0xfeff;
 /// A request: its op-code, transaction, LECID and, before there is a LECID, address.
 type Key = (OpCode, u32, u16, AtmAddress);
 
-/// A client: LECID and address of its LES, as far as it is known.
+/// Op-code, link, VC and direction of requests: the last request of a group waits for the next answer.
+type Group = (OpCode, usize, Option<Vc>, Option<bool>);
+
+/// A client of an ELAN.
 #[derive(Clone, Debug)]
 struct Client {
     address: AtmAddress,
     /// Direction of what the client sends on this link.
     way: Option<bool>,
+    /// The client that had the LECID before, and where it was lost: if it still sends, two have it.
+    before: Option<Box<(AtmAddress, At)>>,
+}
+
+/// Op-codes between servers: triggers, synchronisation, Keep-Alive. Source: LNNI 2.0 (af-lane-0112) §4.
+const fn is_of_servers(op: OpCode) -> bool {
+    matches!(op.0, 0x000b..=0x000e | 0x010d | 0x010e)
+}
+
+/// A LECID in use.
+#[derive(Clone, Debug)]
+struct Joined {
+    /// Direction in which the client sends.
+    way: Option<bool>,
+    lan_type: LanType,
+    elan: String,
 }
 
 /// LANE of all links.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    configure: Requests<Key>,
-    join: Requests<Key>,
-    register: Requests<Key>,
-    arp: Requests<Key>,
-    flush: Requests<Key>,
+    configure: Requests<Key, Group>,
+    join: Requests<Key, Group>,
+    register: Requests<Key, Group>,
+    arp: Requests<Key, Group>,
+    flush: Requests<Key, Group>,
     clients: Open<(usize, String, u16), Client>,
-    /// LECIDs whose clients are on a link, with the direction in which they send.
-    lecids: Open<(usize, u16), Option<bool>>,
+    /// LECIDs whose clients are on a link, and how each of them has joined.
+    lecids: Open<(usize, u16), Joined>,
 }
 
 impl Lane {
@@ -51,6 +70,9 @@ impl Lane {
         if frame.version != 1 {
             let text = format!("version {}", frame.version);
             book.name(Rule::LaneVersion, at, text);
+        }
+        if is_of_servers(frame.op) {
+            return;
         }
         if frame.op.name() == "unknown op-code" {
             let text = format!("op-code {:04x}", frame.op.0);
@@ -67,20 +89,46 @@ impl Lane {
             let text = format!("{} with {}", frame.op.name(), frame.status);
             book.name(Rule::LaneStatus, at, text);
         }
-        // A LES passes a request on; only the client's own is one that waits.
+        self.still_sends(at, frame, book);
+        // A LES passes requests on to all clients. A request waits only where its own client has sent it.
         let own = match frame.op {
             OpCode::CONFIGURE | OpCode::JOIN => true,
             // A request without a target tells where its sender is, and has no answer. Source: LUNI 2.0 §7.1.31.
             OpCode::ARP if frame.target.tag == 0 => false,
             _ => {
                 let known = self.lecids.get(&(at.link, frame.lecid));
-                known.is_some_and(|way| *way == at.way)
+                known.is_some_and(|joined| joined.way == at.way)
             }
         };
         let key = key_of(frame);
         let what = what_of(frame);
         if let (true, Some(requests)) = (own, self.requests(frame.op)) {
             requests.ask(key, at, what, book);
+            let group = (frame.op, at.link, at.vc, at.way);
+            requests.lead(group, key, book);
+        }
+    }
+
+    /// Names a LECID that two clients have: the earlier one sends a request after the later one has joined.
+    fn still_sends(&mut self, at: &At, frame: &ControlFrame, book: &mut Book) {
+        let (lecid, address) = (frame.lecid, frame.source_atm);
+        if matches!(frame.op, OpCode::CONFIGURE | OpCode::JOIN) {
+            return;
+        }
+        let Some(joined) = self.lecids.get(&(at.link, lecid)) else {
+            return;
+        };
+        let elan = &joined.elan;
+        let client = self.clients.get_mut(&(at.link, elan.clone(), lecid));
+        let Some(client) = client.filter(|client| client.way == at.way) else {
+            return;
+        };
+        let (now, before) = (client.address, client.before.take());
+        if let Some((_, joined)) = before.as_deref().filter(|(before, _)| *before == address) {
+            let text = format!("LECID {lecid} of ELAN {elan} is that of {address}, and of {now}");
+            book.name(Rule::LaneLecidTwice, joined, text);
+        } else {
+            client.before = before;
         }
     }
 
@@ -92,9 +140,9 @@ impl Lane {
         });
         let answered = self
             .requests(op)
-            .map(|requests| requests.answer(&key).is_some());
+            .map(|requests| requests.answer(&key, at, book));
         if answered == Some(false) {
-            self.stray(at, frame, (op, key), book);
+            self.stray(at, frame, (op, key));
         }
         let status = frame.status;
         let refused = status != Status::SUCCESS;
@@ -131,35 +179,24 @@ impl Lane {
         }
     }
 
-    /// A response without its request: wrong if another request of its requester waits on this link.
-    fn stray(&mut self, at: &At, frame: &ControlFrame, (op, key): (OpCode, Key), book: &mut Book) {
+    /// A response without its request. Control Distribute also has answers to others, so only answers of the same VC
+    /// count.
+    fn stray(&mut self, at: &At, frame: &ControlFrame, (op, key): (OpCode, Key)) {
         let (_, transaction, lecid, address) = key;
+        let group = (op, at.link, at.vc, at.way.map(|way| !way));
         let Some(requests) = self.requests(op) else {
             return;
         };
-        // Control Distribute also has answers to others.
-        let here = |asked: &Asked| {
-            let (link, vc, way) = (asked.at.link, asked.at.vc, asked.at.way);
-            link == at.link && vc == at.vc && way == at.way.map(|way| !way)
-        };
-        let same = requests.waiting(|(_, other, of, _), asked| {
-            here(asked) && *other == transaction && *of != lecid
+        let name = frame.op.name();
+        requests.stray(&group, at, |(_, number, of, from), asked| {
+            if *number == transaction && *of != lecid {
+                let text = format!("LECID {lecid} in the answer to {}", asked.what);
+                return Some((Rule::LaneLecid, text));
+            }
+            let other = *number != transaction && *of == lecid && *from == address;
+            let text = || format!("{name} {transaction}, while {} waits", asked.what);
+            other.then(|| (Rule::LaneTransaction, text()))
         });
-        if let Some(asked) = same.filter(|_| op != OpCode::JOIN) {
-            let text = format!("LECID {lecid} in the answer to {}", asked.what);
-            return book.name(Rule::LaneLecid, at, text);
-        }
-        let other = requests.waiting(|(_, number, of, from), asked| {
-            here(asked) && *number != transaction && *of == lecid && *from == address
-        });
-        if let Some(asked) = other {
-            let text = format!(
-                "{} {transaction}, while {} waits",
-                frame.op.name(),
-                asked.what
-            );
-            book.name(Rule::LaneTransaction, at, text);
-        }
     }
 
     fn joined(&mut self, at: &At, frame: &ControlFrame, book: &mut Book) {
@@ -173,14 +210,26 @@ impl Lane {
         book.tell(at, format!("{} joins ELAN {elan} as LECID {lecid}", at.to));
         let key = (at.link, elan.clone(), lecid);
         let way = at.way.map(|way| !way);
-        let before = self.clients.get(&key);
-        let other = before.filter(|other| other.way == way && other.address != address);
-        if let Some(other) = other {
-            let text = format!("LECID {lecid} of ELAN {elan} was that of {}", other.address);
-            book.name(Rule::LaneLecidTwice, at, text);
-        }
-        self.clients.put(key, Client { address, way }, book);
-        self.lecids.put((at.link, lecid), way, book);
+        // A client that has left gives its LECID free; the answer may also be a repetition.
+        let before = match self.clients.take(&key) {
+            Some(other) if other.way == way && other.address != address => {
+                Some(Box::new((other.address, at.clone())))
+            }
+            Some(same) => same.before,
+            None => None,
+        };
+        let client = Client {
+            address,
+            way,
+            before,
+        };
+        self.clients.put(key, client, book);
+        let joined = Joined {
+            way,
+            lan_type: frame.lan_type,
+            elan,
+        };
+        self.lecids.put((at.link, lecid), joined, book);
     }
 
     /// Takes an SDU that may be a data frame: only LECIDs that have joined on the link tell.
@@ -189,14 +238,16 @@ impl Lane {
             return;
         };
         let lecid = u16::from_be_bytes([high, low]);
-        if self.lecids.has(&(at.link, lecid)) && sdu.len() < MIN_DATA_SDU && lecid != 0 {
+        let known = self.lecids.get(&(at.link, lecid));
+        let is_ethernet = known.is_some_and(|joined| joined.lan_type == LanType::ETHERNET);
+        if is_ethernet && sdu.len() < MIN_DATA_SDU && lecid != 0 {
             let length = counted(sdu.len(), "octet", "octets");
             let text = format!("a data frame of {length} of LECID {lecid}");
             book.name(Rule::LaneShort, at, text);
         }
     }
 
-    fn requests(&mut self, op: OpCode) -> Option<&mut Requests<Key>> {
+    fn requests(&mut self, op: OpCode) -> Option<&mut Requests<Key, Group>> {
         match op {
             OpCode::CONFIGURE => Some(&mut self.configure),
             OpCode::JOIN => Some(&mut self.join),
@@ -208,12 +259,16 @@ impl Lane {
     }
 
     pub(crate) fn end(&self, now_ns: i128, book: &mut Book) {
-        self.configure
-            .end(Rule::LaneConfigure, CONTROL, now_ns, book);
-        self.join.end(Rule::LaneJoin, CONTROL, now_ns, book);
-        self.register.end(Rule::LaneRegister, CONTROL, now_ns, book);
-        self.arp.end(Rule::LaneArp, ARP, now_ns, book);
-        self.flush.end(Rule::LaneFlush, ARP, now_ns, book);
+        let tables = [
+            (&self.configure, Rule::LaneConfigure, CONTROL),
+            (&self.join, Rule::LaneJoin, CONTROL),
+            (&self.register, Rule::LaneRegister, CONTROL),
+            (&self.arp, Rule::LaneArp, ARP),
+            (&self.flush, Rule::LaneFlush, ARP),
+        ];
+        for (requests, rule, wait) in tables {
+            requests.end(Some(rule), wait, now_ns, book);
+        }
     }
 }
 

@@ -54,6 +54,11 @@ const SERVICE_TAG: u16 = 0x88a8;
 /// Protocol numbers of IPsec. Source: RFC 4303, RFC 4302.
 const ESP: u8 = 50;
 const AH: u8 = 51;
+/// Extension headers of IPv6. Source: RFC 8200 §4.
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION: u8 = 60;
 /// UDP port of ESP through NAT. Source: RFC 3948.
 const ESP_PORT: u16 = 4500;
 
@@ -61,7 +66,9 @@ impl Explainer<'_> {
     /// Takes a packet of the file.
     pub(crate) fn packet(&mut self, interfaces: &[Interface], packet: &Packet<'_>) {
         self.first_ns.get_or_insert(packet.time_ns);
-        self.last_ns = packet.time_ns - self.first_ns.unwrap_or_default();
+        // Times may go back.
+        let time_ns = packet.time_ns - self.first_ns.unwrap_or_default();
+        self.last_ns = self.last_ns.max(time_ns);
         self.packets += 1;
         let Some(interface) = interfaces.get(packet.interface) else {
             return;
@@ -80,12 +87,17 @@ impl Explainer<'_> {
             Kind::Labelled => self.labelled(interface, packet),
             Kind::Cells => self.raw_cell(interface, packet),
             Kind::Held(held) => {
-                let Some(known) = held.hold(packet) else {
-                    return;
-                };
-                self.settle(interface, packet.interface, known);
-                if matches!(self.kinds.get(packet.interface), Some(Kind::Labelled)) {
-                    self.labelled(interface, packet);
+                self.held += 1;
+                let known = held.hold(packet);
+                let known = known.or_else(|| {
+                    let full = self.held > self.book.limits.open;
+                    full.then(|| {
+                        self.book.met.note(Limit::Held);
+                        held.verdict()
+                    })
+                });
+                if let Some(known) = known {
+                    self.settle(interface, packet.interface, known);
                 }
             }
         }
@@ -98,6 +110,7 @@ impl Explainer<'_> {
             return;
         };
         if let Kind::Held(held) = std::mem::replace(kind, known) {
+            self.held = self.held.saturating_sub(held.packets().len());
             for packet in held.packets() {
                 match cells {
                     true => self.raw_cell(interface, &packet.packet()),
@@ -170,6 +183,12 @@ impl Explainer<'_> {
             return None;
         }
         let link = *self.links.entry(link).or_insert(next);
+        if self.ways.len() <= link {
+            self.ways.push([false; 2]);
+        }
+        if let (Some(ways), Some(way)) = (self.ways.get_mut(link), way) {
+            ways[usize::from(way)] = true;
+        }
         Some(At {
             number: packet.number,
             time_ns: packet.time_ns - self.first_ns.unwrap_or_default(),
@@ -321,9 +340,10 @@ impl Explainer<'_> {
             }
             rest = after.get(2..).unwrap_or_default();
         }
+        self.book.met.note(Limit::Headers);
     }
 
-    /// Takes what an EtherType announces. `ends` are those of the Ethernet frame.
+    /// Takes what an EtherType announces. `ends` are the stations of the Ethernet frame.
     fn protocol(
         &mut self,
         interface: &Interface,
@@ -334,12 +354,13 @@ impl Explainer<'_> {
     ) {
         match protocol {
             IPV4 => self.ipv4(packet, payload),
-            IPV6 => {
-                if let Some(view) = Ipv6View::new(payload) {
+            IPV6 => match Ipv6View::new(payload) {
+                Some(view) => {
                     let ends = [view.source(), view.destination()].map(IpAddr::V6);
                     self.above_ip(packet, ends, view.next_header(), view.payload());
                 }
-            }
+                None => self.book.met.note(Limit::Headers),
+            },
             gre::NHRP => {
                 let at = match ends {
                     Some(ends) => self.of_ends(packet, ends),
@@ -396,7 +417,7 @@ impl Explainer<'_> {
                     };
                     self.in_gre(packet, &header, ends, inner);
                 }
-                // Version 1 is that of PPTP, which is no tunnel of this kind.
+                // PPTP has version 1, and is no tunnel of this kind.
                 Err(_) if payload.get(1).is_some_and(|second| second & 7 == 1) => {}
                 Err(error) => {
                     if let Some(at) = self.of_ends(packet, ends) {
@@ -417,6 +438,8 @@ impl Explainer<'_> {
                 }
             }
             ESP | AH => self.book.met.note(Limit::Encrypted),
+            FRAGMENT => self.book.met.note(Limit::Fragments),
+            HOP_BY_HOP | ROUTING | DESTINATION => self.book.met.note(Limit::Extensions),
             _ => {}
         }
     }
@@ -525,7 +548,8 @@ impl Explainer<'_> {
         }
     }
 
-    /// Checks the sequence number of a pseudowire; 0 stands for a packet without a number, and 1 follows the last one.
+    /// Checks the sequence number of a pseudowire; 0 stands for a packet without a number. 1 follows the last number,
+    /// and is the first number of a sender that starts again.
     fn numbered(&mut self, at: &At, sequence: u32, bits: u32) {
         if sequence == 0 {
             return;
@@ -533,7 +557,7 @@ impl Explainer<'_> {
         let last = (1 << bits) - 1;
         let before = self.sequences.insert((at.link, at.way), sequence);
         let wanted = before.map(|before| if before >= last { 1 } else { before + 1 });
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != sequence) {
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != sequence && sequence != 1) {
             let text = format!("number {sequence}, where {wanted} follows");
             self.book.name(Rule::PseudowireSequence, at, text);
         }

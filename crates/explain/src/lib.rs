@@ -147,24 +147,21 @@ pub fn explain(
     repairs: Repairs<'_>,
 ) -> Result<Report, Unreadable> {
     let mut explainer = Explainer::new(limits, repairs);
-    let (mut interfaces, mut met) = (Vec::new(), Met::default());
-    let octets = capture::read(input, &limits, &mut met, &mut |known, packet| {
-        if interfaces.len() < known.len() {
-            interfaces = known.to_vec();
-        }
+    let mut met = Met::default();
+    let file = capture::read(input, &limits, &mut met, &mut |known, packet| {
         explainer.packet(known, &packet);
     })?;
-    explainer.settle_all(&interfaces);
+    explainer.settle_all(&file.interfaces);
     explainer.end();
     let mut book = explainer.book;
     book.met.add(&met);
     book.close();
     Ok(Report {
-        interfaces,
+        interfaces: file.interfaces,
         link_types: explainer.link_types,
         packets: explainer.packets,
-        octets: octets.read,
-        cut: octets.cut,
+        octets: file.read,
+        cut: file.cut,
         span_ns: explainer.last_ns,
         mislabelled: explainer.mislabelled,
         repaired: explainer.repaired,
@@ -181,7 +178,11 @@ pub fn explain(
 struct Explainer<'a> {
     book: Book,
     kinds: Vec<Kind>,
+    /// Packets that are held, because the kind of their interface is not known yet.
+    held: usize,
     links: BTreeMap<Link, usize>,
+    /// Directions that the file has of each link.
+    ways: Vec<[bool; 2]>,
     link_types: BTreeMap<u32, u64>,
     packets: u64,
     first_ns: Option<i128>,
@@ -206,7 +207,9 @@ impl<'a> Explainer<'a> {
         Self {
             book: Book::new(limits),
             kinds: Vec::new(),
+            held: 0,
             links: BTreeMap::new(),
+            ways: Vec::new(),
             link_types: BTreeMap::new(),
             packets: 0,
             first_ns: None,
@@ -225,7 +228,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Takes an SDU of AAL5. One that was dropped is shown, and changes nothing.
+    /// Takes an SDU of AAL5. A dropped SDU is shown, and changes nothing.
     fn sdu(&mut self, at: &At, sdu: &[u8], dropped: Option<&str>) {
         // Without a label, an SDU is one of LLC or of LANE.
         let vc = at.vc.unwrap_or_default();
@@ -249,6 +252,8 @@ impl<'a> Explainer<'a> {
         match SscopPdu::decode(sdu) {
             Ok(pdu) => {
                 self.sscop.pdu(at, &pdu, &mut self.book);
+                let begins = matches!(pdu, SscopPdu::Begin { .. });
+                self.calls.pdu(at, begins, &mut self.book);
                 if let SscopPdu::Data { info, .. } | SscopPdu::UnitData { info } = &pdu {
                     self.calls.message(at, info, &mut self.book);
                 }
@@ -313,8 +318,15 @@ impl<'a> Explainer<'a> {
         self.cells.end(book);
         self.sscop.end(now, book);
         self.calls.end(now, book);
+        self.ilmi.end(now, book);
         self.lane.end(now, book);
         self.atmarp.end(now, book);
         self.nhrp.end(now, book);
+        let one_way =
+            |link: &usize| matches!(self.ways.get(*link), Some([true, false] | [false, true]));
+        let silent = book.unanswered.iter().filter(|link| one_way(link)).count();
+        for _ in 0..silent {
+            book.note("a link on which nothing comes back: its other end is silent, or the file has one direction only");
+        }
     }
 }

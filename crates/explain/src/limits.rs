@@ -1,4 +1,4 @@
-//! Bounds of what a file can make the program keep. Each one that is met is counted and told.
+//! Bounds of the memory that a file can fill. Each bound that is met is counted and told.
 
 use aerostat_wire::named;
 use std::collections::BTreeMap;
@@ -49,11 +49,19 @@ named! {
         Story = "sentences of the story that are not shown",
         /// Requests, calls and bindings beyond the limit.
         Open = "requests, calls and bindings that were not followed",
+        /// Names beyond the limit.
+        Names = "callers whose addresses got no names",
+        /// Notes beyond the limit.
+        Notes = "notes that are not shown",
+        /// Packets beyond the limit that may be raw cells.
+        Held = "packets that were read before the kind of their interface was known",
         /// Links beyond the limit.
         Links = "packets of further links that were not read",
         /// VCs beyond the limit.
         Vcs = "cells of further VCs that were not put together",
-        /// Packets of which the file has only the beginning.
+        /// Packets that are missing from the file, by its own statistics.
+        Missing = "packets that the capture itself lost",
+        /// Packets whose end is not in the file.
         Cut = "packets that the capture cut off",
         /// Packets of a link type that is not read.
         LinkTypes = "packets of a link type that is not read",
@@ -61,6 +69,8 @@ named! {
         Records = "ERF records of other types",
         /// Packets with headers that are not whole.
         Headers = "packets with a bad header below ATM, GRE or MPLS",
+        /// Extension headers of IPv6.
+        Extensions = "packets with extension headers of IPv6 that were not read",
         /// Fragments of IP.
         Fragments = "fragments of IP that were not put together",
         /// Packets behind MPLS or L2TPv3 that are of no pseudowire of ATM.
@@ -81,6 +91,9 @@ impl Limit {
             self,
             Self::Messages
                 | Self::Story
+                | Self::Names
+                | Self::Notes
+                | Self::Extensions
                 | Self::Fragments
                 | Self::Encrypted
                 | Self::OtherBlocks
@@ -97,9 +110,14 @@ impl Met {
     pub(crate) fn note(&mut self, limit: Limit) {
         *self.0.entry(limit).or_default() += 1;
     }
+    pub(crate) fn count(&mut self, limit: Limit, more: u64) {
+        if more > 0 {
+            *self.0.entry(limit).or_default() += more;
+        }
+    }
     pub(crate) fn add(&mut self, other: &Self) {
         for (limit, count) in other.iter() {
-            *self.0.entry(limit).or_default() += count;
+            self.count(limit, count);
         }
     }
     /// The limits, and how often each was met.

@@ -1,11 +1,12 @@
 //! Rules of NHRP and MPOA, on ATM and over GRE. Source: RFC 2332, MPOA 1.1, and for DMVPN draft-detienne-dmvpn-01.
 //!
 //! A request that several servers pass on is one request: its source, its kind and its id make its key. So an answer
-//! counts wherever the file has it.
+//! counts wherever the file has it. Where a request is seen on its way in and on its way out, its answer may go
+//! directly to the asking station, as in phase 3 of DMVPN; so no answer is missed there.
 
 mod auth;
 
-use crate::book::{At, Book, Open};
+use crate::book::{At, Book, Recent};
 use crate::requests::{Requests, Seconds};
 use crate::rules::Rule;
 use aerostat_wire::mpoa::{self, DllHeader, Tag};
@@ -14,9 +15,10 @@ use aerostat_wire::nhrp::{
 };
 use aerostat_wire::{ErrorKind, Vc, counted};
 use auth::Auths;
+use std::net::IpAddr;
 
-/// Time that an answer may take. Servers answer at once; MPOA repeats after 5 s (MPC-p4).
-const ANSWER: Seconds = 5;
+/// Time that an answer may take. Source: RFC 2677, the default of its time-out; MPOA repeats after 5 s (MPC-p4).
+const ANSWER: Seconds = 10;
 /// Address families. Source: IANA, address family numbers.
 const AFN_IPV4: u16 = 1;
 const AFN_NSAP: u16 = 3;
@@ -26,6 +28,9 @@ type Key = (u8, ProtocolAddress, u32);
 
 /// One way of a link, and on ATM of a VC.
 type Way = (usize, Option<bool>, Option<Vc>);
+
+/// Link, direction, type and source of requests: the last request of a group waits for the next answer.
+type Group = (usize, Option<bool>, u8, ProtocolAddress);
 
 /// A request, as far as its reply has to have it.
 #[derive(Clone, Debug)]
@@ -37,15 +42,17 @@ struct Told {
 /// NHRP and MPOA of all links.
 #[derive(Debug, Default)]
 pub(crate) struct Nhrp {
-    registrations: Requests<Key>,
-    resolutions: Requests<Key>,
-    purges: Requests<Key>,
-    mpoa: Requests<Key>,
-    told: Open<Key, Told>,
+    registrations: Requests<Key, Group>,
+    resolutions: Requests<Key, Group>,
+    purges: Requests<Key, Group>,
+    mpoa: Requests<Key, Group>,
+    told: Recent<Key, Told>,
+    /// The first way of each request.
+    first: Recent<Key, Way>,
     /// Hop counts of requests, by the way that they went.
-    hops: Open<(Key, Way), u8>,
-    /// Last sequence numbers of Keep-Alives: a server counts for each client.
-    keep_alives: Open<Way, u32>,
+    hops: Recent<(Key, Way), u8>,
+    /// Last sequence numbers of Keep-Alives, by server.
+    keep_alives: Recent<(Way, NbmaAddress), u32>,
     auths: Auths,
 }
 
@@ -118,14 +125,6 @@ impl Nhrp {
         let name = mpoa::op_name(packet.op);
         self.auths.sent(at, packet, name, book);
         lengths(at, packet, common, book);
-        let hops = is_request(packet.op) || request_of(packet.op).is_some();
-        if hops && packet.hop_count == 0 {
-            book.name(
-                Rule::NhrpHops,
-                at,
-                format!("{name} {} with hop count 0", common.request_id),
-            );
-        }
         match request_of(packet.op) {
             Some(request) => self.reply(at, packet, (request, common), book),
             None if is_request(packet.op) => self.request(at, packet, common, book),
@@ -137,49 +136,73 @@ impl Nhrp {
     fn request(&mut self, at: &At, packet: &Packet, common: &Common, book: &mut Book) {
         let key = (packet.op, common.source.clone(), common.request_id);
         let name = mpoa::op_name(packet.op);
-        let way = (key.clone(), (at.link, at.way, at.vc));
-        let before = self.hops.get(&way).copied();
-        if let Some(before) = before.filter(|before| *before > packet.hop_count) {
-            let text = format!(
-                "{name} {} came with hop count {before}, and again with {}",
-                common.request_id, packet.hop_count
-            );
-            book.name(Rule::NhrpLoop, at, text);
-        }
-        self.hops.put(way, packet.hop_count, book);
+        self.hop_count(at, &key, packet, book);
         let what = format!(
             "{name} {} of {} for {}",
             common.request_id,
             shown(&common.source),
             shown(&common.destination)
         );
-        match packet.op {
-            op::REGISTRATION_REQUEST => {
-                self.registrations.ask(key.clone(), at, what, book);
-                if common.cies.iter().any(|cie| cie.holding_s == 0) {
-                    let text = format!("{name} {} with holding time 0", common.request_id);
-                    book.name(Rule::NhrpHolding, at, text);
-                }
-                behind_nat(at, common, book);
+        if packet.op == op::REGISTRATION_REQUEST {
+            if common.cies.iter().any(|cie| cie.holding_s == 0) {
+                let text = format!("{name} {} with holding time 0", common.request_id);
+                book.name(Rule::NhrpHolding, at, text);
             }
-            op::RESOLUTION_REQUEST => self.resolutions.ask(key.clone(), at, what, book),
-            op::PURGE_REQUEST if common.flags & flag::NO_REPLY != 0 => {}
-            op::PURGE_REQUEST => self.purges.ask(key.clone(), at, what, book),
-            _ => self.mpoa.ask(key.clone(), at, what, book),
+            behind_nat(at, common, book);
+        }
+        if packet.op != op::PURGE_REQUEST || common.flags & flag::NO_REPLY == 0 {
+            let way = (at.link, at.way, at.vc);
+            let passed_on = self.first.get(&key).is_some_and(|first| *first != way);
+            if !passed_on {
+                self.first.put(key.clone(), way, book);
+            }
+            let group = (at.link, at.way, packet.op, common.source.clone());
+            let requests = self.requests(packet.op);
+            requests.ask(key.clone(), at, what, book);
+            requests.lead(group, key.clone(), book);
+            if passed_on {
+                requests.relay(&key);
+            }
         }
         let imposes = packet.op == mpoa::op::IMPOSITION_REQUEST;
         if imposes && packet.extension(mpoa::ext::DLL_HEADER).is_none() {
-            let text = format!("{name} {} has none", common.request_id);
+            let text = format!("{name} {} has no DLL Header", common.request_id);
             book.name(Rule::MpoaHeader, at, text);
         }
         let told = Told {
             source_nbma: common.source_nbma.clone(),
             destination: common.destination.clone(),
         };
-        if self.told.len() >= book.limits.open {
-            self.told = Open::default();
-        }
         self.told.put(key, told, book);
+    }
+
+    /// A request with fewer hops than before went round; its source gives it at least one.
+    fn hop_count(&mut self, at: &At, key: &Key, packet: &Packet, book: &mut Book) {
+        let (name, (_, _, id)) = (mpoa::op_name(packet.op), key);
+        let way = (key.clone(), (at.link, at.way, at.vc));
+        let before = self.hops.get(&way).copied();
+        if let Some(before) = before.filter(|before| *before > packet.hop_count) {
+            let hops = packet.hop_count;
+            let text = format!("{name} {id} came with hop count {before}, and again with {hops}");
+            book.name(Rule::NhrpLoop, at, text);
+        }
+        self.hops.put(way, packet.hop_count, book);
+        let source = packet.common().and_then(|common| common.source_nbma.ip());
+        let from: Option<IpAddr> = at.from.parse().ok();
+        let by_source = source.is_some_and(|source| from == Some(source.into()));
+        if by_source && packet.hop_count == 0 {
+            let text = format!("{name} {id} of {} with hop count 0", at.from);
+            book.name(Rule::NhrpHops, at, text);
+        }
+    }
+
+    const fn requests(&mut self, request: u8) -> &mut Requests<Key, Group> {
+        match request {
+            op::REGISTRATION_REQUEST => &mut self.registrations,
+            op::RESOLUTION_REQUEST => &mut self.resolutions,
+            op::PURGE_REQUEST => &mut self.purges,
+            _ => &mut self.mpoa,
+        }
     }
 
     fn reply(
@@ -191,22 +214,14 @@ impl Nhrp {
     ) {
         let key = (request, common.source.clone(), common.request_id);
         let name = mpoa::op_name(packet.op);
-        let requests = match request {
-            op::REGISTRATION_REQUEST => &mut self.registrations,
-            op::RESOLUTION_REQUEST => &mut self.resolutions,
-            op::PURGE_REQUEST => &mut self.purges,
-            _ => &mut self.mpoa,
-        };
-        if requests.answer(&key).is_none() {
+        let requests = self.requests(request);
+        if !requests.answer(&key, at, book) {
             let back = at.way.map(|way| !way);
-            let waiting = requests.waiting(|(kind, source, _), asked| {
-                let here = asked.at.link == at.link && asked.at.way == back;
-                here && *kind == request && *source == common.source
-            });
-            if let Some(asked) = waiting {
+            let group = (at.link, back, request, common.source.clone());
+            requests.stray(&group, at, |_, asked| {
                 let text = format!("{name} {}, while {} waits", common.request_id, asked.what);
-                book.name(Rule::NhrpId, at, text);
-            }
+                Some((Rule::NhrpId, text))
+            });
         }
         let told = self.told.get(&key);
         let differs = |told: &Told| {
@@ -273,7 +288,8 @@ impl Nhrp {
     }
 
     fn keep_alive(&mut self, at: &At, common: &Common, book: &mut Book) {
-        let key = (at.link, at.way, at.vc);
+        let way = (at.link, at.way, at.vc);
+        let key = (way, common.source_nbma.clone());
         let before = self.keep_alives.get(&key).copied();
         if let Some(before) = before.filter(|before| *before > common.request_id) {
             let text = format!("number {} after {before}", common.request_id);
@@ -301,19 +317,12 @@ impl Nhrp {
         book.tell(at, format!("{from} refuses {what} of {to}: {why}"));
         book.name(Rule::NhrpError, at, text);
         if indication.code == error::AUTHENTICATION {
-            self.auths.refused(at);
+            self.auths.refused(at, book);
         }
         // The error is the answer.
         if let Some((kind, id, source)) = about {
             let key = (kind, source, id);
-            for requests in [
-                &mut self.registrations,
-                &mut self.resolutions,
-                &mut self.purges,
-                &mut self.mpoa,
-            ] {
-                requests.answer(&key);
-            }
+            self.requests(kind).answer(&key, at, book);
         }
     }
 
@@ -346,20 +355,21 @@ impl Nhrp {
     }
 
     pub(crate) fn end(&self, now_ns: i128, book: &mut Book) {
-        self.registrations
-            .end(Rule::NhrpRegistration, ANSWER, now_ns, book);
-        self.resolutions
-            .end(Rule::NhrpResolution, ANSWER, now_ns, book);
-        self.purges.end(Rule::NhrpPurge, ANSWER, now_ns, book);
-        self.mpoa.end(Rule::MpoaAnswer, ANSWER, now_ns, book);
-        let mut deaf = |at: &At| {
-            let waiting = [&self.registrations, &self.resolutions].into_iter();
-            waiting.into_iter().any(|requests| {
-                let same = |asked: &At| asked.link == at.link && asked.way == at.way;
-                requests.waiting(|_, asked| same(&asked.at)).is_some()
-            })
-        };
-        self.auths.end(&mut deaf, book);
+        let tables = [
+            (&self.registrations, Rule::NhrpRegistration),
+            (&self.resolutions, Rule::NhrpResolution),
+            (&self.purges, Rule::NhrpPurge),
+            (&self.mpoa, Rule::MpoaAnswer),
+        ];
+        for (requests, rule) in tables {
+            requests.end(Some(rule), ANSWER, now_ns, book);
+        }
+        let waiting = self
+            .registrations
+            .waiting()
+            .chain(self.resolutions.waiting());
+        let deaf = waiting.map(|asked| (asked.at.link, asked.at.way)).collect();
+        self.auths.end(&deaf, book);
     }
 }
 
@@ -385,17 +395,12 @@ fn lengths(at: &At, packet: &Packet, common: &Common, book: &mut Book) {
     }
 }
 
-/// A registration whose NBMA address is not the one that the packet comes from: a spoke behind NAT.
+/// A registration with another NBMA address than its packet has: a spoke behind NAT.
 fn behind_nat(at: &At, common: &Common, book: &mut Book) {
     let Some(told) = common.source_nbma.ip() else {
         return;
     };
-    if at.vc.is_none()
-        && at
-            .from
-            .parse()
-            .is_ok_and(|from: std::net::IpAddr| from != told)
-    {
+    if at.vc.is_none() && at.from.parse().is_ok_and(|from: IpAddr| from != told) {
         book.note(format!(
             "{} registers {told} from {}: it is behind NAT, or the request was passed on",
             shown(&common.source),

@@ -47,7 +47,10 @@ pub(crate) struct HeldPacket {
     time_ns: i128,
     interface: usize,
     sent: Option<bool>,
+    dropped: Option<String>,
+    vpi: Option<u16>,
     octets: Vec<u8>,
+    cut: bool,
 }
 
 impl HeldPacket {
@@ -57,10 +60,10 @@ impl HeldPacket {
             time_ns: self.time_ns,
             interface: self.interface,
             sent: self.sent,
-            dropped: None,
-            vpi: None,
+            dropped: self.dropped.clone(),
+            vpi: self.vpi,
             octets: &self.octets,
-            cut: false,
+            cut: self.cut,
         }
     }
 }
@@ -80,11 +83,22 @@ impl Held {
     pub(crate) fn hold(&mut self, packet: &Packet<'_>) -> Option<Kind> {
         let octets = packet.octets;
         let cell = cell(octets);
-        if packet.cut || octets.starts_with(&[0xaa, 0xaa, 3]) || !matches!(cell, Some(Ok(_))) {
-            return Some(Kind::Labelled);
-        }
         let lengths = self.packets.first().map(|first| first.octets.len());
-        if lengths.is_some_and(|length| length != octets.len()) {
+        let is_other = packet.cut
+            || octets.starts_with(&[0xaa, 0xaa, 3])
+            || !matches!(cell, Some(Ok(_)))
+            || lengths.is_some_and(|length| length != octets.len());
+        self.packets.push(HeldPacket {
+            number: packet.number,
+            time_ns: packet.time_ns,
+            interface: packet.interface,
+            sent: packet.sent,
+            dropped: packet.dropped.clone(),
+            vpi: packet.vpi,
+            octets: octets.to_vec(),
+            cut: packet.cut,
+        });
+        if is_other {
             return Some(Kind::Labelled);
         }
         if let (Some(Ok((header, payload))), BARE_CELL_LEN) = (cell, octets.len()) {
@@ -93,20 +107,13 @@ impl Held {
             let done = vc.push(&payload, header.pti, header.clp);
             self.pdus += u64::from(matches!(done, Some(Ok(_))));
         }
-        self.packets.push(HeldPacket {
-            number: packet.number,
-            time_ns: packet.time_ns,
-            interface: packet.interface,
-            sent: packet.sent,
-            octets: octets.to_vec(),
-        });
         let enough = match octets.len() {
             CELL_LEN => self.packets.len() >= ENOUGH,
             _ => self.pdus > 0 || self.packets.len() >= MOST,
         };
         enough.then(|| self.verdict())
     }
-    /// The kind by what is held.
+    /// The kind, by the held packets.
     pub(crate) fn verdict(&self) -> Kind {
         let bare = |packet: &HeldPacket| packet.octets.len() == BARE_CELL_LEN;
         match self.packets.first() {

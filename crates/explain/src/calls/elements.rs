@@ -13,17 +13,17 @@ fn name(id: u8) -> String {
     }
 }
 
-/// Names what is wrong with a message.
+/// Names the mistakes of a message.
 pub(super) fn check(at: &At, decoded: &Decoded, book: &mut Book) {
     let message = decoded.message.kind.name();
     if decoded.length_error || !decoded.tail.is_empty() {
-        let text = format!("the length of {message} is not that of its elements");
+        let text = format!("the length of {message} does not fit its elements");
         book.name(Rule::CallLength, at, text);
     }
-    if decoded.message.kind.definition().is_none() {
+    let Some(definition) = decoded.message.kind.definition() else {
         let text = format!("message type {:02x}", decoded.message.kind.0);
         return book.name(Rule::CallMessage, at, text);
-    }
+    };
     for id in decoded.missing() {
         let text = format!("{message} has no {}", name(id));
         book.name(Rule::CallMandatory, at, text);
@@ -37,6 +37,12 @@ pub(super) fn check(at: &At, decoded: &Decoded, book: &mut Book) {
             Verdict::BadContent => (Rule::CallContent, "has contents that are not valid"),
             Verdict::TooLong => (Rule::CallContent, "is longer than its standard allows"),
             Verdict::Truncated { .. } => (Rule::CallContent, "is longer than the message"),
+            // The table has no elements of COBI SETUP.
+            Verdict::Unexpected
+                if definition.optional.is_empty() && definition.mandatory.is_empty() =>
+            {
+                continue;
+            }
             Verdict::Unexpected => (Rule::CallUnexpected, "does not belong there"),
             Verdict::Duplicate => (Rule::CallRepeated, "occurs too often"),
         };

@@ -6,10 +6,12 @@
 //!
 //! Source: RFC 2332 §5.3.4; FRR's `nhrpd` (`nhrp_vty.c`).
 
-use crate::book::{At, Book, Open};
+use crate::book::{At, Book, Open, Recent};
 use crate::rules::Rule;
 use aerostat_wire::Vc;
 use aerostat_wire::nhrp::{Packet, ext, op};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Octets in front of password or address.
 const HEAD: usize = 4;
@@ -64,7 +66,8 @@ struct Sent {
 #[derive(Debug, Default)]
 pub(super) struct Auths {
     sent: Open<(End, End), Sent>,
-    refused: Vec<At>,
+    /// Senders and receivers of Error Indications about authentication.
+    refused: Recent<(Rc<str>, Rc<str>), ()>,
 }
 
 impl Auths {
@@ -95,56 +98,56 @@ impl Auths {
     }
 
     /// Notes an Error Indication about authentication: its receiver was refused.
-    pub(super) fn refused(&mut self, at: &At) {
-        if self.refused.len() < 1000 {
-            self.refused.push(at.clone());
-        }
+    pub(super) fn refused(&mut self, at: &At, book: &Book) {
+        self.refused.put((at.from.clone(), at.to.clone()), (), book);
     }
 
-    /// Names ends that differ. `deaf` tells whether an end's requests stay without an answer.
-    pub(super) fn end(&self, deaf: &mut dyn FnMut(&At) -> bool, book: &mut Book) {
+    /// Names ends that differ. `deaf` has the links and directions of requests without an answer.
+    pub(super) fn end(&self, deaf: &BTreeSet<(usize, Option<bool>)>, book: &mut Book) {
+        let others = self.signed();
         for ((from, to), sent) in self.sent.iter() {
-            let answers = self.sent.get(&(to.clone(), from.clone()));
-            // Without an answer, what others send to the same end tells what it wants.
-            let others = || {
-                let mut all = self.sent.iter();
-                let same = all.find(|((other, at), sent)| {
-                    at == to && other != from && sent.auth != Auth::None
-                });
-                same.map(|(_, sent)| sent)
-            };
-            let refused = self
-                .refused
-                .iter()
-                .any(|error| error.from == sent.at.to && error.to == sent.at.from);
-            let wanted = match answers {
+            let (at, auth) = (&sent.at, &sent.auth);
+            let answer = self.sent.get(&(to.clone(), from.clone()));
+            let refused = self.refused.has(&(at.to.clone(), at.from.clone()));
+            let wanted = match answer {
                 Some(answer) => Some(&answer.auth),
-                None if refused || deaf(&sent.at) => others().map(|other| &other.auth),
+                // Without an answer, what others send to the same end tells what it wants.
+                None if refused || deaf.contains(&(at.link, at.way)) => {
+                    let list = others.get(to).map(Vec::as_slice).unwrap_or_default();
+                    let other = list.iter().find(|(other, _)| *other != from);
+                    other.map(|(_, auth)| *auth)
+                }
                 None => None,
             };
-            match (&sent.auth, wanted) {
+            match (auth, wanted) {
                 (Auth::None, Some(Auth::Clear(_) | Auth::Digest(_))) => {
                     let text = format!(
                         "{} has no authentication, and {} needs it",
-                        sent.name, sent.at.to
+                        sent.name, at.to
                     );
-                    book.tell(
-                        &sent.at,
-                        format!("{} does not authenticate itself", sent.at.from),
-                    );
-                    book.name(Rule::NhrpUnsigned, &sent.at, text);
+                    book.tell(at, format!("{} does not authenticate itself", at.from));
+                    book.name(Rule::NhrpUnsigned, at, text);
                 }
                 (own, Some(other))
                     if own != other && *own != Auth::None && *other != Auth::None =>
                 {
-                    let text = format!(
-                        "{} has another password or SPI than {}",
-                        sent.name, sent.at.to
-                    );
-                    book.name(Rule::NhrpPassword, &sent.at, text);
+                    let text = format!("{} has another password or SPI than {}", sent.name, at.to);
+                    book.name(Rule::NhrpPassword, at, text);
                 }
                 _ => {}
             }
         }
+    }
+
+    /// The first two ends that authenticate themselves to each end, and how.
+    fn signed(&self) -> BTreeMap<&End, Vec<(&End, &Auth)>> {
+        let mut all: BTreeMap<&End, Vec<(&End, &Auth)>> = BTreeMap::new();
+        for ((from, to), sent) in self.sent.iter() {
+            let list = all.entry(to).or_default();
+            if sent.auth != Auth::None && list.len() < 2 {
+                list.push((from, &sent.auth));
+            }
+        }
+        all
     }
 }

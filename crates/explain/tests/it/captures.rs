@@ -1,10 +1,10 @@
 //! Captures in memory: recordings of Linux ATM hosts, and files from SDUs.
 
 use aerostat_explain::{Limits, Report, Rule, explain};
+use aerostat_testing::recording;
 use aerostat_wire::Vc;
 use aerostat_wire::pcapng::{CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// An SDU of a recording.
 #[derive(Clone, Debug)]
@@ -17,39 +17,15 @@ pub(crate) struct Sdu {
     pub(crate) octets: Vec<u8>,
 }
 
-pub(crate) fn unhex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text
-        .chars()
-        .filter_map(|c| c.to_digit(16))
-        .map(|digit| digit as u8)
-        .collect();
-    digits
-        .chunks_exact(2)
-        .map(|two| two[0] << 4 | two[1])
-        .collect()
-}
-
-/// The SDUs of a recording of `crates/wire/tests/vectors/linux-atm`; those of 0.0 are texts of `atmtcp`.
+/// The SDUs of a recording; those of 0.0 are texts of `atmtcp`.
 pub(crate) fn recorded(name: &str) -> Vec<Sdu> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/vectors/linux-atm");
-    let text = std::fs::read_to_string(folder.join(name).with_extension("jsonl")).expect(name);
-    let member = |line: &str, key: &str| -> Option<String> {
-        let (_, rest) = line.split_once(&format!("\"{key}\": "))?;
-        let rest = rest.trim_start_matches('"');
-        Some(rest.split(['"', ',', '}']).next()?.to_owned())
-    };
-    let sdus = text.lines().filter_map(|line| {
-        let number = |key| member(line, key)?.parse().ok();
-        Some(Sdu {
-            time: member(line, "t")?.parse().ok()?,
-            way: member(line, "dir")?,
-            vc: Vc::new(number("vpi")?, number("vci")?),
-            octets: unhex(&member(line, "hex")?),
-        })
+    let sdus = recording::sdus(name).into_iter().map(|record| Sdu {
+        time: record.time,
+        way: record.dir,
+        vc: Vc::new(record.vpi, record.vci),
+        octets: record.sdu,
     });
-    let all: Vec<Sdu> = sdus.filter(|sdu| sdu.vc != Vc::default()).collect();
-    assert!(all.len() > 10, "{name}: {} SDUs", all.len());
-    all
+    sdus.filter(|sdu| sdu.vc != Vc::default()).collect()
 }
 
 /// A file with these SDUs, an interface for each pair of ends.

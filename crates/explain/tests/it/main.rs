@@ -1,8 +1,8 @@
 //! Captures that are made from recordings and by hand: clean ones name nothing, and each seeded fault names its rule.
 
 mod captures;
+mod cases;
 mod clean;
 mod dmvpn;
 mod hostile;
 mod links;
-mod seeded;

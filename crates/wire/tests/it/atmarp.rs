@@ -1,6 +1,6 @@
 //! InATMARP of recorded Linux hosts: decoded, and encoded to the same octets.
 
-use crate::recording::sdus;
+use aerostat_testing::recording::sdus;
 use aerostat_wire::atmarp::{AtmArp, Operation};
 use aerostat_wire::llc::LlcSnap;
 

@@ -1,6 +1,6 @@
 //! ILMI messages of Debian's `ilmid`: decoded, and encoded to the same octets.
 
-use crate::recording::on_vci;
+use aerostat_testing::recording::on_vci;
 use aerostat_wire::ilmi::{Message, Pdu, mib};
 
 #[test]

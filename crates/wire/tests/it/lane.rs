@@ -1,7 +1,7 @@
 //! LAN emulation: control frames built by hand and dissected by Wireshark, frames of recorded Linux clients and
 //! servers, and properties.
 
-use crate::recording::{sdus, unhex};
+use aerostat_testing::recording::{sdus, unhex};
 use aerostat_wire::lane::{
     Control, ControlFrame, DataFrame, ElanName, Flags, LanDestination, MaxFrameSize, OpCode,
     Status, Tlv, TlvList, TlvType, is_control,

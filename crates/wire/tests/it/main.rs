@@ -1,4 +1,4 @@
-//! Golden vectors against the decoders: one module per protocol, recordings read through [`recording`].
+//! Golden vectors against the decoders: one module per protocol, recordings read through `aerostat_testing::recording`.
 
 mod atmarp;
 mod ilmi;
@@ -6,6 +6,5 @@ mod lane;
 mod mpoa;
 mod q2931;
 mod qos;
-mod recording;
 mod sscop;
 mod summary;

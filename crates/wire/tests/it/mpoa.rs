@@ -1,6 +1,6 @@
 //! NHRP and MPOA packets: worked examples, the recording of linux-atm's mpcd, and properties.
 
-use crate::recording::{sdus, unhex};
+use aerostat_testing::recording::{sdus, unhex};
 use aerostat_wire::mpoa::{self, DllHeader, EgressPurge, Imposition, ShortcutSdu, Tag};
 use aerostat_wire::nhrp::{self, Body, Cie, Common, Extension, NbmaAddress, Packet};
 use aerostat_wire::nhrp::{ErrorIndication, ProtocolAddress};

@@ -1,7 +1,7 @@
 //! Signalling messages: worked examples (hex computed from the standard's layouts by a script that shares no
 //! code with this crate), every message of the recorded Linux hosts, and properties.
 
-use crate::recording::{ALL, on_vci, unhex};
+use aerostat_testing::recording::{ALL, on_vci, unhex};
 use aerostat_wire::q2931::convert;
 use aerostat_wire::q2931::{
     Aal, Action, CallRef, CauseIe, ConnectionId, Element, Fields, Ie, Instruction, Message,

@@ -1,6 +1,6 @@
 //! SSCOP PDUs: worked examples, recordings, and properties.
 
-use crate::recording::{ALL, on_vci, unhex};
+use aerostat_testing::recording::{ALL, on_vci, unhex};
 use aerostat_wire::{Seq8, Seq24, SscopPdu};
 use proptest::prelude::*;
 

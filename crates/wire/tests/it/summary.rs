@@ -1,6 +1,6 @@
 //! One line per SDU: the worked examples and recordings that the decoders are tested with, and properties.
 
-use crate::recording::{ALL, sdus, unhex};
+use aerostat_testing::recording::{ALL, sdus, unhex};
 use aerostat_wire::lane::{Control, ControlFrame, DataFrame, ElanName, OpCode, Status};
 use aerostat_wire::nhrp::LLC;
 use aerostat_wire::sscop::Seq24;

@@ -1,14 +1,9 @@
-//! Reads the recordings in `tests/vectors/linux-atm` (see the README there), without a JSON library:
-//! the files are ours, every record is one flat object on one line.
-
-#![allow(
-    dead_code,
-    reason = "each protocol's tests use the part of a record that they need"
-)]
+//! Recordings of Linux ATM in `crates/wire/tests/vectors/linux-atm` (see the README there), read without a JSON
+//! library: the files are ours, every record is one flat object on one line.
 
 /// One AAL5 SDU of a recording.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub struct Record {
     /// `NAME:LINE`, for messages.
     pub at: String,
     /// Seconds from the start of the recording.
@@ -24,7 +19,7 @@ pub(crate) struct Record {
 }
 
 /// Every recording's name.
-pub(crate) const ALL: [&str; 8] = [
+pub const ALL: [&str; 8] = [
     "c-svc",
     "c-svc-uni30",
     "c-svc-uni40",
@@ -36,9 +31,10 @@ pub(crate) const ALL: [&str; 8] = [
 ];
 
 /// The SDUs of one recording in order, on all VCs; marks and omitted bulk data are skipped.
-pub(crate) fn sdus(name: &str) -> Vec<Record> {
+#[must_use]
+pub fn sdus(name: &str) -> Vec<Record> {
     let path = format!(
-        "{}/tests/vectors/linux-atm/{name}.jsonl",
+        "{}/../wire/tests/vectors/linux-atm/{name}.jsonl",
         env!("CARGO_MANIFEST_DIR")
     );
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -60,14 +56,16 @@ pub(crate) fn sdus(name: &str) -> Vec<Record> {
 }
 
 /// The SDUs of one VC (VPI 0) of one recording.
-pub(crate) fn on_vci(name: &str, vci: u16) -> Vec<Record> {
+#[must_use]
+pub fn on_vci(name: &str, vci: u16) -> Vec<Record> {
     let mut records = sdus(name);
     records.retain(|record| record.vpi == 0 && record.vci == vci);
     records
 }
 
 /// Octets from hex digits; blanks are skipped.
-pub(crate) fn unhex(text: &str) -> Vec<u8> {
+#[must_use]
+pub fn unhex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .chars()
         .filter(|c| !c.is_whitespace())
@@ -86,15 +84,20 @@ fn member<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     }
 }
 
-#[test]
-fn recordings_are_read() {
-    for name in ALL {
-        let records = sdus(name);
-        assert!(records.len() > 25, "{name}: {}", records.len());
-        assert!(records.windows(2).all(|pair| pair[0].time <= pair[1].time));
-        assert!(records.iter().any(|record| record.vci == 5));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_read() {
+        for name in ALL {
+            let records = sdus(name);
+            assert!(records.len() > 25, "{name}: {}", records.len());
+            assert!(records.windows(2).all(|pair| pair[0].time <= pair[1].time));
+            assert!(records.iter().any(|record| record.vci == 5));
+        }
+        let lane = sdus("f-lane");
+        assert!(lane.iter().any(|record| record.dir == "S>A2"));
+        assert_eq!(on_vci("c-svc", 5).len(), 48);
     }
-    let lane = sdus("f-lane");
-    assert!(lane.iter().any(|record| record.dir == "S>A2"));
-    assert_eq!(on_vci("c-svc", 5).len(), 48);
 }
