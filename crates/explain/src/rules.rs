@@ -138,6 +138,7 @@ rules! {
     NhrpPurge "nhrp-purge" "NHRP" "RFC 2332 §5.2.5" "A Purge Request is answered, unless its N bit is set.",
     NhrpRefused "nhrp-refused" "NHRP" "RFC 2332 §5.2.0.1" "A request is not refused (code 0).",
     NhrpError "nhrp-error" "NHRP" "RFC 2332 §5.2.7" "No Error Indication is sent.",
+    NhrpErrorAboutError "nhrp-error-about-error" "NHRP" "RFC 2332 §5.2.7" "No Error Indication is about an Error Indication.",
     NhrpId "nhrp-id" "NHRP" "RFC 2332 §5.2.0.1" "The request id of a reply is that of a request.",
     NhrpReply "nhrp-reply" "NHRP" "RFC 2332 §5.2.2" "A reply has the source and destination of its request.",
     NhrpCompulsory "nhrp-compulsory" "NHRP" "RFC 2332 §5.3" "A compulsory extension is one that receivers know.",
