@@ -258,9 +258,9 @@ pub(crate) struct OutputArgs {
 All commands that take a lab find these labs by name, in any directory. A file
 NAME or NAME.atm.yml in the current directory comes first. A copy can be
 changed; --set changes single values without one.
-With --exercises it is about exercises, three for each chapter of the book: --copy
-writes a folder with the task and its checks. 'aerostat check --checks NAME'
-checks an exercise by name.
+With --exercises it is about exercises, three for each chapter of the book:
+--copy writes a folder with the task and its checks. 'aerostat check --checks'
+knows exercises by name.
 
 Examples:
   aerostat labs
