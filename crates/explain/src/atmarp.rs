@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 /// Time that an answer may take. Source: RFC 2320, the default of its time-out.
 const ANSWER: Seconds = 10;
 
-/// The station that asks, and the one that it asks about.
+/// The asking station, and the station in question.
 type Question = (Option<Ipv4Addr>, Option<Ipv4Addr>);
 
 /// ATMARP of all links.
@@ -21,7 +21,7 @@ pub(crate) struct AtmArps {
     bindings: Open<(usize, Ipv4Addr), Binding>,
 }
 
-/// ATM address of a station. Stations move; but one that has left does not come back while the other is there.
+/// ATM address of a station. Stations move, but the earlier one does not come back while the later one is there.
 #[derive(Clone, Copy, Debug)]
 struct Binding {
     now: AtmAddress,
@@ -88,7 +88,18 @@ impl AtmArps {
             let text = format!("the reply about {} has no ATM number", shown(source));
             return book.name(Rule::AtmArpAddress, at, text);
         }
-        let address = packet.source.number.address();
+        let (address, asker) = (
+            packet.source.number.address(),
+            packet.target.number.address(),
+        );
+        // A server answers the registration of an address that another station has with that station.
+        if source == target
+            && let (Some(address), Some(asker)) = (address, asker)
+            && address != asker
+        {
+            let text = format!("{asker} asks for {}, which {address} has", shown(source));
+            book.name(Rule::AtmArpTwice, at, text);
+        }
         if let Some(address) = address {
             let text = format!(
                 "{} learns that {} is at {address}",

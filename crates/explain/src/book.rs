@@ -62,7 +62,7 @@ pub struct Sentence {
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// Number of the packet in the file; for an answer that never came, that of the request.
+    /// Number of the packet in the file; for a missed answer, the number of the request.
     pub packet: u64,
     /// Nanoseconds since the first packet.
     pub time_ns: i128,
@@ -120,12 +120,32 @@ impl Names {
     }
     /// The text with names for the known addresses: `urku.00` with the selector behind the name.
     fn in_text(&self, text: &mut String) {
-        for (address, name) in &self.of {
-            if text.contains(address.as_str()) {
-                *text = text.replace(address.as_str(), name);
-            }
+        if self.of.is_empty() {
+            return;
         }
+        let mut named = String::new();
+        let mut rest = text.as_str();
+        while let Some(start) = rest.find(is_of_address) {
+            let (before, from) = rest.split_at(start);
+            let (word, behind) =
+                from.split_at(from.find(|c| !is_of_address(c)).unwrap_or(from.len()));
+            named.push_str(before);
+            let selector = word.len().saturating_sub(SELECTOR);
+            let (address, after) = word.split_at_checked(selector).unwrap_or((word, ""));
+            match (self.of.get(address), self.of.get(word)) {
+                (Some(name), _) => named.extend([name, after]),
+                (None, Some(name)) => named.push_str(name),
+                (None, None) => named.push_str(word),
+            }
+            rest = behind;
+        }
+        named.push_str(rest);
+        *text = named;
     }
+}
+
+const fn is_of_address(c: char) -> bool {
+    c.is_ascii_hexdigit() || c == '.'
 }
 
 /// A report in the making.
@@ -138,6 +158,8 @@ pub(crate) struct Book {
     pub(crate) findings: Vec<Finding>,
     pub(crate) broken: BTreeMap<Rule, u64>,
     pub(crate) notes: BTreeMap<String, u64>,
+    /// Links on which an answer was missed.
+    pub(crate) unanswered: BTreeSet<usize>,
     names: Names,
 }
 
@@ -154,6 +176,7 @@ impl Book {
             findings: Vec::new(),
             broken: BTreeMap::new(),
             notes: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
             names: Names::default(),
         }
     }
@@ -163,7 +186,7 @@ impl Book {
             self.met.note(Limit::Names);
         }
     }
-    /// Counts places of which the texts were not kept.
+    /// Counts places whose texts were not kept.
     pub(crate) fn name_more(&mut self, rule: Rule, more: u64) {
         if more > 0 {
             *self.broken.entry(rule).or_default() += more;
@@ -204,7 +227,7 @@ impl Book {
         }
         // Packets of an interface may wait until its kind is known.
         self.messages.sort_by_key(|message| message.packet);
-        // What is found at the end stands at its request.
+        // A missed answer stands at its request.
         self.findings.sort_by_key(|finding| finding.packet);
         self.story.sort_by_key(|sentence| sentence.packet);
     }
@@ -262,7 +285,7 @@ impl<K: Ord, V> Open<K, V> {
     }
 }
 
-/// A table of what is over. It forgets the older half when it is full: nothing is named because of that.
+/// A table of things that are over. A full table forgets its older half: no rule is named because of that.
 #[derive(Debug)]
 pub(crate) struct Recent<K, V> {
     new: BTreeMap<K, V>,

@@ -60,7 +60,7 @@ struct Call {
     release: Option<Asked>,
 }
 
-/// What SSCOP tells about a link.
+/// SSCOP of a link, as far as calls depend on it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     /// True if the first PDU of the link was BGN.

@@ -7,10 +7,12 @@ use aerostat_wire::link_type::number;
 use core::fmt;
 use pcap_parser::traits::{PcapNGPacketBlock as _, PcapReaderIterator};
 use pcap_parser::{
-    Block, EnhancedPacketBlock, InterfaceDescriptionBlock, LegacyPcapBlock, OptionCode,
-    PcapBlockOwned, PcapError, PcapHeader, create_reader,
+    Block, EnhancedPacketBlock, InterfaceDescriptionBlock, InterfaceStatisticsBlock,
+    LegacyPcapBlock, OptionCode, PcapBlockOwned, PcapError, PcapHeader, create_reader,
 };
+use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
 
 /// Octets that are read at once.
 const CAPACITY: usize = 1 << 16;
@@ -22,6 +24,8 @@ pub struct Unreadable {
     pub offset: u64,
     /// The mistake there.
     pub what: String,
+    /// True if the octets are wrong, and false if they could not be read.
+    pub is_of_format: bool,
 }
 
 impl fmt::Display for Unreadable {
@@ -31,6 +35,16 @@ impl fmt::Display for Unreadable {
 }
 
 impl std::error::Error for Unreadable {}
+
+impl Unreadable {
+    fn at(offset: u64, what: impl Into<String>) -> Self {
+        Self {
+            offset,
+            what: what.into(),
+            is_of_format: true,
+        }
+    }
+}
 
 /// An interface of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,27 +80,61 @@ pub(crate) struct Packet<'a> {
     pub(crate) cut: bool,
 }
 
-/// Octets of a file, apart from its packets.
+/// Type of a block that begins a section, the same in both orders of octets.
+const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// A file that was read, apart from its packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Octets {
+pub(crate) struct Contents {
     /// Octets that were understood.
     pub(crate) read: u64,
     /// True if the file ends inside a block.
     pub(crate) cut: bool,
+    /// All interfaces.
+    pub(crate) interfaces: Vec<Interface>,
 }
 
-/// The reader of a file needs a whole first block, which a pipe may not give at once.
-struct Whole<R>(R);
+/// The reader of a file needs a whole first block, which a pipe may not give at once. Errors stay here, because
+/// `pcap-parser` tells no more than that there was an error.
+struct Whole<R> {
+    input: R,
+    problem: Problem,
+}
+
+/// The error of a reader.
+#[derive(Clone, Default)]
+struct Problem(Arc<Mutex<Option<io::Error>>>);
+
+impl Problem {
+    fn at(&self, offset: u64) -> Unreadable {
+        let error = self.0.lock().ok().and_then(|mut error| error.take());
+        let what = match error {
+            Some(error) => format!("no octets ({error})"),
+            None => "no octets".to_owned(),
+        };
+        Unreadable {
+            offset,
+            what,
+            is_of_format: false,
+        }
+    }
+}
 
 impl<R: Read> Read for Whole<R> {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while let Some(rest) = space.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match self.0.read(rest) {
+            match self.input.read(rest) {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let kind = error.kind();
+                    if let Ok(mut problem) = self.problem.0.lock() {
+                        *problem = Some(error);
+                    }
+                    return Err(kind.into());
+                }
             }
         }
         Ok(filled)
@@ -97,14 +145,18 @@ impl<R: Read> Read for Whole<R> {
 #[derive(Default)]
 struct File {
     interfaces: Vec<Interface>,
+    /// Packets that the capture lost at each interface, by its last statistics.
+    missing: BTreeMap<usize, u64>,
     /// Place of the first interface of this section.
     section: usize,
     packets: u64,
     last_ns: i128,
     nanoseconds: bool,
+    /// Order of octets in this section of a pcapng: true if the first one is the most significant.
+    big_endian: Option<bool>,
 }
 
-/// Reads a file, and gives each packet with all interfaces so far to `sink`; returns all interfaces.
+/// Reads a file, and gives each packet with all interfaces so far to `sink`.
 ///
 /// # Errors
 /// The place of the first octet that is not of a capture, or that the limits do not allow.
@@ -113,21 +165,14 @@ pub(crate) fn read(
     limits: &Limits,
     met: &mut Met,
     sink: &mut dyn FnMut(&[Interface], Packet<'_>),
-) -> Result<(Octets, Vec<Interface>), Unreadable> {
-    let at_start = |what: &str| Unreadable {
-        offset: 0,
-        what: what.to_owned(),
-    };
-    let mut reader = create_reader(CAPACITY, Whole(input)).map_err(|error| match error {
-        PcapError::Eof => at_start("an empty file"),
-        PcapError::ReadError => at_start("a failure to read"),
-        _ => at_start("no pcap and no pcapng"),
-    })?;
+) -> Result<Contents, Unreadable> {
+    let problem = Problem::default();
+    let mut reader = begin(input, &problem)?;
     let (mut file, mut capacity) = (File::default(), CAPACITY);
     loop {
         let offset = reader.consumed() as u64;
-        let fail = |what: String| Err(Unreadable { offset, what });
-        match reader.next() {
+        let fail = |what: String| Err(Unreadable::at(offset, what));
+        let stop = match reader.next() {
             Ok((length, block)) => {
                 if let Err(what) = file.block(block, limits, met, sink) {
                     return fail(what);
@@ -135,30 +180,88 @@ pub(crate) fn read(
                 reader.consume(length);
                 continue;
             }
-            Err(PcapError::Eof) => {
-                let cut = false;
-                return Ok((Octets { read: offset, cut }, file.interfaces));
+            Err(error) => Stop::of(&error),
+        };
+        // A block that is there is wrong, if it asks for more than itself.
+        let asks_for_more = matches!(stop, Stop::Cut | Stop::Short | Stop::Full);
+        if asks_for_more && file.has_block(reader.data()) {
+            return fail(Stop::NO_BLOCK.to_owned());
+        }
+        match stop {
+            Stop::End | Stop::Cut => {
+                let lost = file
+                    .missing
+                    .values()
+                    .fold(0, |sum: u64, n| sum.saturating_add(*n));
+                met.count(Limit::Missing, lost);
+                return Ok(Contents {
+                    read: offset,
+                    cut: matches!(stop, Stop::Cut),
+                    interfaces: file.interfaces,
+                });
             }
-            Err(PcapError::UnexpectedEof) => {
-                let cut = true;
-                return Ok((Octets { read: offset, cut }, file.interfaces));
+            Stop::Short => {}
+            Stop::Full if capacity >= limits.block => {
+                let most = limits.block;
+                return fail(format!("a block that is longer than {most} octets"));
             }
-            Err(PcapError::Incomplete(_)) => {}
-            Err(PcapError::BufferTooSmall) => {
-                if capacity >= limits.block {
-                    return fail(format!(
-                        "a block that is longer than {} octets",
-                        limits.block
-                    ));
-                }
+            Stop::Full => {
                 capacity = (capacity * 2).min(limits.block);
                 reader.grow(capacity);
             }
-            Err(PcapError::ReadError) => return fail("a failure to read".to_owned()),
-            Err(_) => return fail("octets that are no block of a capture".to_owned()),
+            Stop::Unread => return Err(problem.at(offset)),
+            Stop::Wrong => return fail(Stop::NO_BLOCK.to_owned()),
         }
         if refilled(&mut *reader).is_err() {
-            return fail("a failure to read".to_owned());
+            return Err(problem.at(offset));
+        }
+    }
+}
+
+/// The reader of a file that begins as a capture.
+fn begin<'a>(
+    input: impl Read + Send + 'a,
+    problem: &Problem,
+) -> Result<Box<dyn PcapReaderIterator + Send + 'a>, Unreadable> {
+    let input = Whole {
+        input,
+        problem: problem.clone(),
+    };
+    create_reader(CAPACITY, input).map_err(|error| match error {
+        PcapError::Eof => Unreadable::at(0, "an empty file"),
+        PcapError::ReadError => problem.at(0),
+        _ => Unreadable::at(0, "no pcap and no pcapng"),
+    })
+}
+
+/// Reason why there is no further block.
+#[derive(Clone, Copy)]
+enum Stop {
+    /// The end of the file.
+    End,
+    /// The end of the file, inside a block.
+    Cut,
+    /// More octets are needed.
+    Short,
+    /// More octets are needed than the buffer holds.
+    Full,
+    /// An error of the reader.
+    Unread,
+    /// A wrong block.
+    Wrong,
+}
+
+impl Stop {
+    const NO_BLOCK: &str = "octets that are no block of a capture";
+
+    const fn of<I: Sized>(error: &PcapError<I>) -> Self {
+        match error {
+            PcapError::Eof => Self::End,
+            PcapError::UnexpectedEof => Self::Cut,
+            PcapError::Incomplete(_) => Self::Short,
+            PcapError::BufferTooSmall => Self::Full,
+            PcapError::ReadError => Self::Unread,
+            _ => Self::Wrong,
         }
     }
 }
@@ -178,7 +281,10 @@ impl File {
         match block {
             PcapBlockOwned::LegacyHeader(header) => self.legacy_header(&header),
             PcapBlockOwned::Legacy(packet) => self.legacy(&packet, sink),
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => self.section = self.interfaces.len(),
+            PcapBlockOwned::NG(Block::SectionHeader(header)) => {
+                self.big_endian = Some(header.big_endian());
+                self.section = self.interfaces.len();
+            }
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
                 if self.interfaces.len() >= limits.interfaces {
                     return Err(format!("more than {} interfaces", limits.interfaces));
@@ -202,9 +308,29 @@ impl File {
                 };
                 sink(&self.interfaces, packet);
             }
+            PcapBlockOwned::NG(Block::InterfaceStatistics(statistics)) => {
+                let interface = self.known(statistics.if_id)?;
+                let big_endian = self.big_endian == Some(true);
+                let lost = lost(&statistics, big_endian);
+                self.missing.insert(interface, lost);
+            }
             PcapBlockOwned::NG(_) => met.note(Limit::OtherBlocks),
         }
         Ok(())
+    }
+
+    /// True if a whole block of pcapng is there, which does not begin a section.
+    fn has_block(&self, data: &[u8]) -> bool {
+        let (Some(&[a, b, c, d, e, f, g, h]), Some(big_endian)) =
+            (data.first_chunk::<8>(), self.big_endian)
+        else {
+            return false;
+        };
+        let length = match big_endian {
+            true => u32::from_be_bytes([e, f, g, h]),
+            false => u32::from_le_bytes([e, f, g, h]),
+        };
+        [a, b, c, d] != SECTION && data.len() >= length as usize
     }
 
     fn known(&self, of_section: u32) -> Result<usize, String> {
@@ -297,6 +423,23 @@ impl File {
 const FLAGS: u16 = 2;
 /// Nanoseconds of a second.
 const SECOND: i128 = 1_000_000_000;
+
+/// Packets that an interface and the system behind it lost. Source: draft-ietf-opsawg-pcapng §4.6.
+fn lost(block: &InterfaceStatisticsBlock<'_>, big_endian: bool) -> u64 {
+    let counts = block.options.iter().filter_map(|option| {
+        let octets = option.as_bytes().ok()?.first_chunk::<8>()?;
+        let count = match big_endian {
+            true => u64::from_be_bytes(*octets),
+            false => u64::from_le_bytes(*octets),
+        };
+        [IF_DROP, OS_DROP].contains(&option.code.0).then_some(count)
+    });
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Options of statistics: packets that the interface, and the system, have lost.
+const IF_DROP: u16 = 5;
+const OS_DROP: u16 = 7;
 
 /// Comments of `aerostat_wire::pcapng`.
 fn comment(packet: &mut Packet<'_>, text: &[u8]) {

@@ -20,7 +20,7 @@ const MAX_LECID: u16 = 0xfeff;
 /// A request: its op-code, transaction, LECID and, before there is a LECID, address.
 type Key = (OpCode, u32, u16, AtmAddress);
 
-/// Requests of which the last one waits for the next answer: their op-code, link, VC and direction.
+/// Op-code, link, VC and direction of requests: the last request of a group waits for the next answer.
 type Group = (OpCode, usize, Option<Vc>, Option<bool>);
 
 /// A client of an ELAN.
@@ -179,7 +179,8 @@ impl Lane {
         }
     }
 
-    /// A response without its request: Control Distribute also has answers to others, so only those of one VC count.
+    /// A response without its request. Control Distribute also has answers to others, so only answers of the same VC
+    /// count.
     fn stray(&mut self, at: &At, frame: &ControlFrame, (op, key): (OpCode, Key)) {
         let (_, transaction, lecid, address) = key;
         let group = (op, at.link, at.vc, at.way.map(|way| !way));

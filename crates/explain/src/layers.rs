@@ -183,6 +183,12 @@ impl Explainer<'_> {
             return None;
         }
         let link = *self.links.entry(link).or_insert(next);
+        if self.ways.len() <= link {
+            self.ways.push([false; 2]);
+        }
+        if let (Some(ways), Some(way)) = (self.ways.get_mut(link), way) {
+            ways[usize::from(way)] = true;
+        }
         Some(At {
             number: packet.number,
             time_ns: packet.time_ns - self.first_ns.unwrap_or_default(),
@@ -337,7 +343,7 @@ impl Explainer<'_> {
         self.book.met.note(Limit::Headers);
     }
 
-    /// Takes what an EtherType announces. `ends` are those of the Ethernet frame.
+    /// Takes what an EtherType announces. `ends` are the stations of the Ethernet frame.
     fn protocol(
         &mut self,
         interface: &Interface,
@@ -411,7 +417,7 @@ impl Explainer<'_> {
                     };
                     self.in_gre(packet, &header, ends, inner);
                 }
-                // Version 1 is that of PPTP, which is no tunnel of this kind.
+                // PPTP has version 1, and is no tunnel of this kind.
                 Err(_) if payload.get(1).is_some_and(|second| second & 7 == 1) => {}
                 Err(error) => {
                     if let Some(at) = self.of_ends(packet, ends) {
@@ -544,8 +550,8 @@ impl Explainer<'_> {
         }
     }
 
-    /// Checks the sequence number of a pseudowire; 0 stands for a packet without a number. 1 follows the last one, and is
-    /// the first one of a sender that has started again.
+    /// Checks the sequence number of a pseudowire; 0 stands for a packet without a number. 1 follows the last number,
+    /// and is the first number of a sender that starts again.
     fn numbered(&mut self, at: &At, sequence: u32, bits: u32) {
         if sequence == 0 {
             return;

@@ -149,20 +149,20 @@ pub fn explain(
 ) -> Result<Report, Unreadable> {
     let mut explainer = Explainer::new(limits, repairs);
     let mut met = Met::default();
-    let (octets, interfaces) = capture::read(input, &limits, &mut met, &mut |known, packet| {
+    let file = capture::read(input, &limits, &mut met, &mut |known, packet| {
         explainer.packet(known, &packet);
     })?;
-    explainer.settle_all(&interfaces);
+    explainer.settle_all(&file.interfaces);
     explainer.end();
     let mut book = explainer.book;
     book.met.add(&met);
     book.close();
     Ok(Report {
-        interfaces,
+        interfaces: file.interfaces,
         link_types: explainer.link_types,
         packets: explainer.packets,
-        octets: octets.read,
-        cut: octets.cut,
+        octets: file.read,
+        cut: file.cut,
         span_ns: explainer.last_ns,
         mislabelled: explainer.mislabelled,
         repaired: explainer.repaired,
@@ -182,6 +182,8 @@ struct Explainer<'a> {
     /// Packets that are held, because the kind of their interface is not known yet.
     held: usize,
     links: BTreeMap<Link, usize>,
+    /// Directions that the file has of each link.
+    ways: Vec<[bool; 2]>,
     link_types: BTreeMap<u32, u64>,
     packets: u64,
     first_ns: Option<i128>,
@@ -209,6 +211,7 @@ impl<'a> Explainer<'a> {
             kinds: Vec::new(),
             held: 0,
             links: BTreeMap::new(),
+            ways: Vec::new(),
             link_types: BTreeMap::new(),
             packets: 0,
             first_ns: None,
@@ -228,7 +231,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Takes an SDU of AAL5. One that was dropped is shown, and changes nothing.
+    /// Takes an SDU of AAL5. A dropped SDU is shown, and changes nothing.
     fn sdu(&mut self, at: &At, sdu: &[u8], dropped: Option<&str>) {
         // Without a label, an SDU is one of LLC or of LANE.
         let vc = at.vc.unwrap_or_default();
@@ -323,5 +326,11 @@ impl<'a> Explainer<'a> {
         self.atmarp.end(now, book);
         self.nhrp.end(now, book);
         self.gre_keys.end(book);
+        let one_way =
+            |link: &usize| matches!(self.ways.get(*link), Some([true, false] | [false, true]));
+        let silent = book.unanswered.iter().filter(|link| one_way(link)).count();
+        for _ in 0..silent {
+            book.note("a link on which nothing comes back: its other end is silent, or the file has one direction only");
+        }
     }
 }

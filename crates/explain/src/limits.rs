@@ -1,4 +1,4 @@
-//! Bounds of what a file can make the program keep. Each one that is met is counted and told.
+//! Bounds of the memory that a file can fill. Each bound that is met is counted and told.
 
 use aerostat_wire::named;
 use std::collections::BTreeMap;
@@ -53,13 +53,15 @@ named! {
         Names = "callers whose addresses got no names",
         /// Notes beyond the limit.
         Notes = "notes that are not shown",
-        /// Packets of which the interface may have raw cells, beyond the limit.
+        /// Packets beyond the limit that may be raw cells.
         Held = "packets that were read before the kind of their interface was known",
         /// Links beyond the limit.
         Links = "packets of further links that were not read",
         /// VCs beyond the limit.
         Vcs = "cells of further VCs that were not put together",
-        /// Packets of which the file has only the beginning.
+        /// Packets that are missing from the file, by its own statistics.
+        Missing = "packets that the capture itself lost",
+        /// Packets whose end is not in the file.
         Cut = "packets that the capture cut off",
         /// Packets of a link type that is not read.
         LinkTypes = "packets of a link type that is not read",
@@ -108,9 +110,14 @@ impl Met {
     pub(crate) fn note(&mut self, limit: Limit) {
         *self.0.entry(limit).or_default() += 1;
     }
+    pub(crate) fn count(&mut self, limit: Limit, more: u64) {
+        if more > 0 {
+            *self.0.entry(limit).or_default() += more;
+        }
+    }
     pub(crate) fn add(&mut self, other: &Self) {
         for (limit, count) in other.iter() {
-            *self.0.entry(limit).or_default() += count;
+            self.count(limit, count);
         }
     }
     /// The limits, and how often each was met.

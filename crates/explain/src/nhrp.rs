@@ -1,8 +1,8 @@
 //! Rules of NHRP and MPOA, on ATM and over GRE. Source: RFC 2332, MPOA 1.1, and for DMVPN draft-detienne-dmvpn-01.
 //!
 //! A request that several servers pass on is one request: its source, its kind and its id make its key. So an answer
-//! counts wherever the file has it. Where a request is seen on its way in and on its way out, its answer may go directly
-//! to the one who asks, as in phase 3 of DMVPN; so none is missed there.
+//! counts wherever the file has it. Where a request is seen on its way in and on its way out, its answer may go
+//! directly to the asking station, as in phase 3 of DMVPN; so no answer is missed there.
 
 mod auth;
 
@@ -29,7 +29,7 @@ type Key = (u8, ProtocolAddress, u32);
 /// One way of a link, and on ATM of a VC.
 type Way = (usize, Option<bool>, Option<Vc>);
 
-/// Requests of which the last one waits for the next answer: link, direction, type, source.
+/// Link, direction, type and source of requests: the last request of a group waits for the next answer.
 type Group = (usize, Option<bool>, u8, ProtocolAddress);
 
 /// A request, as far as its reply has to have it.
@@ -162,7 +162,7 @@ impl Nhrp {
         }
         let imposes = packet.op == mpoa::op::IMPOSITION_REQUEST;
         if imposes && packet.extension(mpoa::ext::DLL_HEADER).is_none() {
-            let text = format!("{name} {} has none", common.request_id);
+            let text = format!("{name} {} has no DLL Header", common.request_id);
             book.name(Rule::MpoaHeader, at, text);
         }
         let told = Told {
@@ -453,7 +453,7 @@ fn lengths(at: &At, packet: &Packet, common: &Common, book: &mut Book) {
     }
 }
 
-/// A registration whose NBMA address is not the one that the packet comes from: a spoke behind NAT.
+/// A registration with another NBMA address than its packet has: a spoke behind NAT.
 fn behind_nat(at: &At, common: &Common, book: &mut Book) {
     let Some(told) = common.source_nbma.ip() else {
         return;

@@ -113,7 +113,7 @@ impl Held {
         };
         enough.then(|| self.verdict())
     }
-    /// The kind by what is held.
+    /// The kind, by the held packets.
     pub(crate) fn verdict(&self) -> Kind {
         let bare = |packet: &HeldPacket| packet.octets.len() == BARE_CELL_LEN;
         match self.packets.first() {

@@ -64,12 +64,13 @@ impl Asked {
         };
         let waited = (now_ns - self.at.time_ns) / SECOND;
         let text = format!("{}{times}: no answer in {waited} s", self.what);
+        book.unanswered.insert(self.at.link);
         book.name(rule, &self.at, text);
     }
 }
 
-/// Requests by key: a repetition counts as the same request. `G` is a group of requests of which the last one waits for
-/// the next answer.
+/// Requests by key: a repetition counts as the same request. The last request of a group `G` waits for the
+/// next answer.
 #[derive(Debug)]
 pub(crate) struct Requests<K, G = ()> {
     waiting: Open<K, Asked>,

@@ -1,7 +1,7 @@
 //! Rules of SSCOP. Source: Q.2110.
 //!
 //! A side is known from the BGN on that the file has. Of a connection that began earlier, the first SD counts as the
-//! one that was expected. Without directions nothing can be said.
+//! expected one. Without directions nothing can be said.
 
 use crate::book::{At, Book, Open};
 use crate::requests::{Asked, Seconds};
@@ -66,7 +66,7 @@ impl Pair {
         }
     }
     /// BGN, RS or ER: this end counts from 0 again, and the other one does so from its answer on.
-    fn restart(&mut self, at: &At, way: bool, (sq, mr): (Seq8, Seq24), book: &mut Book) {
+    fn restart(&mut self, at: &At, way: bool, sq: Seq8, mr: Seq24, book: &mut Book) {
         if self.side(way).sq == Some(sq) {
             return;
         }
@@ -145,7 +145,7 @@ impl Sscop {
         match pdu {
             SscopPdu::Begin { sq, mr, .. } => {
                 pair.begin(at, way);
-                pair.restart(at, way, (*sq, *mr), book);
+                pair.restart(at, way, *sq, *mr, book);
             }
             SscopPdu::BeginAck { mr, .. } => {
                 pair.begun();
@@ -166,7 +166,7 @@ impl Sscop {
             }
             SscopPdu::EndAck => pair.close(at, way, book),
             SscopPdu::Resync { sq, mr, .. } | SscopPdu::Recover { sq, mr } => {
-                pair.restart(at, way, (*sq, *mr), book);
+                pair.restart(at, way, *sq, *mr, book);
             }
             SscopPdu::ResyncAck { mr } | SscopPdu::RecoverAck { mr } => pair.restarted(way, *mr),
             SscopPdu::Data { s, .. } => pair.data(at, way, *s, book),

@@ -1,7 +1,7 @@
 //! Parts that the tests of several crates share: a small ATM network in virtual time, without signalling, for machines
 //! that use the ATM service; networks of switches (feature `switch`); whole labs (feature `labs`); the command as a
-//! child process (feature `command`); random messages of daemons ([`messages`]); scripts for a TCP ([`tcp_script`]); and
-//! recordings of Linux ATM ([`recording`]).
+//! child process (feature `command`); random messages of daemons ([`messages`]); scripts for a TCP ([`tcp_script`]);
+//! and recordings of Linux ATM ([`recording`]).
 //!
 //! [`AtmNet`] turns the [`AtmRequest`](aerostat_proto::AtmRequest)s of numbered users into
 //! [`AtmEvent`](aerostat_proto::AtmEvent)s of others, after a constant delay, in order. It can lose SDUs, refuse calls,

@@ -1,5 +1,5 @@
-//! Recordings of Linux ATM in `crates/wire/tests/vectors/linux-atm` (see the README there), read without a JSON library:
-//! the files are ours, every record is one flat object on one line.
+//! Recordings of Linux ATM in `crates/wire/tests/vectors/linux-atm` (see the README there), read without a JSON
+//! library: the files are ours, every record is one flat object on one line.
 
 /// One AAL5 SDU of a recording.
 #[derive(Clone, Debug)]

@@ -4,14 +4,15 @@ use crate::args::ExplainArgs;
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::output::{self, Format, Rows};
 use aerostat_explain::{Finding, Limits, Repair, Report, Rule, explain};
-use aerostat_lab::files::{self, Named};
+use aerostat_lab::files::{Named, NewFile};
 use aerostat_lab::{ladder, printable};
 use aerostat_live::charset;
 use aerostat_wire::counted;
 use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, LinkType, PcapNg};
 use serde_json::{Value, json};
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Name and version of the document.
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
         ..Limits::default()
     };
     let report = match &args.repair {
-        None => read(file, limits, None)?,
+        None => read(file, open(file)?.0, limits, None)?,
         Some(out) => repaired(file, limits, out)?,
     };
     match args.output.output {
@@ -55,34 +56,51 @@ fn exit_of(report: &Report) -> Exit {
     }
 }
 
+/// Opens the capture; gives its metadata if it is a file.
+fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<Metadata>), Failure> {
+    if path == Path::new("-") {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let failed = |error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    Ok((Box::new(file), Some(metadata)))
+}
+
 fn read(
     path: &Path,
+    input: impl Read + Send,
     limits: Limits,
     repairs: aerostat_explain::Repairs<'_>,
 ) -> Result<Report, Failure> {
-    let shown = path.display();
-    let input: Box<dyn Read + Send> = match path == Path::new("-") {
-        true => Box::new(io::stdin()),
-        false => {
-            let file = File::open(path);
-            Box::new(file.map_err(|error| Failure::usage(format!("{shown}: {error}")))?)
-        }
-    };
     explain(input, limits, repairs).map_err(|error| {
-        Failure::usage(format!("{shown}: {error}"))
-            .hint("explain reads pcap and pcapng; editcap of Wireshark converts other files")
+        let failure = Failure::usage(format!("{}: {error}", path.display()));
+        match error.is_of_format {
+            true => failure
+                .hint("explain reads pcap and pcapng; editcap of Wireshark converts other files"),
+            false => failure,
+        }
     })
 }
 
-/// Reads a file, and writes what its raw cells are.
+/// Reads a file, and writes the PDUs of its raw cells. The new file gets its name once all is well.
 fn repaired(path: &Path, limits: Limits, out: &Path) -> Result<Report, Failure> {
     let failed = |error: io::Error| Failure::failed(format!("{}: {error}", out.display()));
-    let file = files::begin(out, Named::ByUser).map_err(failed)?;
+    let (input, metadata) = open(path)?;
+    let there = fs::symlink_metadata(out).ok();
+    if let (Some(input), Some(there)) = (metadata, there)
+        && (input.dev(), input.ino()) == (there.dev(), there.ino())
+    {
+        let text = format!("--repair {}: this is the capture itself", out.display());
+        return Err(Failure::usage(text).hint("give the repaired file another name"));
+    }
+    let file = NewFile::new(out, Named::ByUser).map_err(failed)?;
     let comment = format!("repaired by aerostat explain from {}", path.display());
-    let mut writer = Writer::new(BufWriter::new(file), &comment).map_err(failed)?;
+    let mut writer = Writer::new(BufWriter::new(file.file()), &comment).map_err(failed)?;
     let mut problem = None;
     let report = read(
         path,
+        input,
         limits,
         Some(&mut |repair| {
             if let Err(error) = writer.write(&repair) {
@@ -90,10 +108,11 @@ fn repaired(path: &Path, limits: Limits, out: &Path) -> Result<Report, Failure> 
             }
         }),
     )?;
-    match problem.map_or_else(|| writer.file.flush(), Err) {
-        Ok(()) => {}
-        Err(error) => return Err(failed(error)),
-    }
+    problem
+        .map_or_else(|| writer.file.flush(), Err)
+        .map_err(failed)?;
+    drop(writer);
+    file.keep().map_err(failed)?;
     let pdus = counted(report.repaired.sdus, "PDU", "PDUs");
     match report.mislabelled {
         Some(_) => say(format_args!("{}: {pdus}", out.display())),
@@ -105,7 +124,7 @@ fn repaired(path: &Path, limits: Limits, out: &Path) -> Result<Report, Failure> 
     Ok(report)
 }
 
-/// A file of what is repaired: an interface of SDUs, and one of other cells.
+/// A repaired file: an interface of SDUs, and an interface of other cells.
 struct Writer<W: Write> {
     file: PcapNg<W>,
     sdus: aerostat_wire::pcapng::InterfaceId,
@@ -247,7 +266,7 @@ fn document(file: &Path, report: &Report) -> Value {
     })
 }
 
-/// A message of the report in the form of those of labs.
+/// A message of the report in the form of a lab's messages.
 fn rung(message: &aerostat_explain::Message) -> ladder::Message {
     ladder::Message {
         time: seconds(message.time_ns),
@@ -263,7 +282,7 @@ fn rung(message: &aerostat_explain::Message) -> ladder::Message {
 
 /// The report for people.
 fn page(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    // Names and texts are those of the file, and may have any characters.
+    // Names and texts come from the file, and may have any characters.
     let mut line = |text: &str| writeln!(out, "{}", printable::lines(text));
     let names = report.messages.iter().flat_map(|one| [&one.from, &one.to]);
     let width = names

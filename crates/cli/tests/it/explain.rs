@@ -385,6 +385,93 @@ fn exit_codes_and_places_of_mistakes() {
     }
 }
 
+/// No file is destroyed: neither the capture itself, nor what had the name when the capture cannot be read.
+#[test]
+fn a_repair_that_fails_leaves_all_files_as_they_were() {
+    let folder = folder("repair");
+    let (file, bad, out) = (
+        folder.join("a.pcap"),
+        folder.join("b.pcap"),
+        folder.join("out.pcapng"),
+    );
+    let cells = gns3(&vec![(Vc::new(0, 40), vec![0x45; 200]); 20]);
+    std::fs::write(&file, &cells).expect("a file");
+    std::fs::write(&bad, b"no capture at all, but thirty octets").expect("a file");
+    std::fs::write(&out, b"of yesterday").expect("a file");
+    std::fs::hard_link(&file, folder.join("second.pcap")).expect("a link");
+    let full = Path::new("/dev/full");
+    let nowhere = folder.join("none/out.pcapng");
+    let itself = "this is the capture itself";
+    for (input, to, code, words) in [
+        (&file, &*file, 2, itself),
+        (&file, &folder.join("second.pcap"), 2, itself),
+        (&bad, &out, 2, "no pcap and no pcapng"),
+        (&folder.join("missing.pcap"), &out, 2, "No such file"),
+        (&file, &nowhere, 1, "No such file"),
+        (&file, &folder, 1, "no file"),
+        (&file, full, 1, "No space left"),
+    ] {
+        let (input, to) = (input.display().to_string(), to.display().to_string());
+        let ran = run(&["explain", &input, "--repair", &to]);
+        assert_eq!(ran.code, code, "{to}: {}", ran.err);
+        assert!(ran.err.contains(words), "{to}: {}", ran.err);
+    }
+    assert_eq!(std::fs::read(&file).expect("a file"), cells);
+    assert_eq!(std::fs::read(&out).expect("a file"), b"of yesterday");
+    let names = std::fs::read_dir(&folder).expect("the folder").count();
+    assert_eq!(names, 4, "nothing else is there");
+    let ran = run(&[
+        "explain",
+        &file.display().to_string(),
+        "--repair",
+        &out.display().to_string(),
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(std::fs::read(&out).expect("a file").len() > 4000);
+}
+
+/// A directory is no capture, and no format either; standard input is read like a file; a reader that stops reading is
+/// no failure.
+#[test]
+fn directories_pipes_and_readers_that_stop() {
+    let folder = folder("pipes");
+    let ran = run(&["explain", &folder.display().to_string()]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("Is a directory") && !ran.err.contains("editcap"),
+        "{}",
+        ran.err
+    );
+    let file = folder.join("long.pcap");
+    let arp = [
+        &[
+            0xaa, 0xaa, 3, 0, 0, 0, 8, 6, 0, 0x13, 8, 0, 0, 0, 0, 8, 4, 0, 0, 4,
+        ][..],
+        &[10, 20, 0, 9, 0, 0, 0, 0],
+    ];
+    let arp = arp.concat();
+    std::fs::write(&file, gns3(&vec![(Vc::new(0, 40), arp); 3000])).expect("a file");
+    let piped = |tail: &str| {
+        let program = command(&[]).get_program().to_owned();
+        let script = format!("cat \"$2\" | \"$1\" explain - {tail}; echo \"${{PIPESTATUS[1]}}\"");
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", &script, "bash"]).arg(program).arg(&file);
+        Ran::from(shell.output().expect("bash runs"))
+    };
+    let whole = piped("| tail -n 1");
+    assert!(
+        whole.out.starts_with("3000 packets in "),
+        "{}{}",
+        whole.out,
+        whole.err
+    );
+    for form in ["", "-o json "] {
+        let ran = piped(&format!("--messages 3000 {form}| head -n 1"));
+        assert!(ran.out.ends_with("\n0\n"), "{form}: {}{}", ran.out, ran.err);
+        assert!(ran.err.is_empty(), "{}", ran.err);
+    }
+}
+
 #[test]
 fn the_list_of_rules_has_their_clauses() {
     let ran = run(&["explain", "--rules", "-o", "json"]);

@@ -13,11 +13,11 @@ fn name(id: u8) -> String {
     }
 }
 
-/// Names what is wrong with a message.
+/// Names the mistakes of a message.
 pub(super) fn check(at: &At, decoded: &Decoded, book: &mut Book) {
     let message = decoded.message.kind.name();
     if decoded.length_error || !decoded.tail.is_empty() {
-        let text = format!("the length of {message} is not that of its elements");
+        let text = format!("the length of {message} does not fit its elements");
         book.name(Rule::CallLength, at, text);
     }
     let Some(definition) = decoded.message.kind.definition() else {

@@ -5,9 +5,9 @@ use super::*;
 /// Times and octets of packets.
 type Packets = Vec<(i128, Vec<u8>)>;
 
-fn all(file: &[u8]) -> Result<(Packets, Octets), Unreadable> {
+fn all(file: &[u8]) -> Result<(Packets, Contents), Unreadable> {
     let mut packets = Vec::new();
-    let (read, _) = read(
+    let read = read(
         file,
         &Limits::default(),
         &mut Met::default(),
@@ -97,4 +97,88 @@ fn a_block_beyond_the_limit_is_an_error_with_the_number() {
         "a block that is longer than 65536 octets at offset 24"
     );
     assert_eq!(all(&file).unwrap().0.len(), 1);
+}
+
+/// Blocks of pcapng in little endian: an interface, and what follows.
+fn pcapng(blocks: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let mut file = aerostat_wire::pcapng::PcapNg::new(Vec::new(), "")
+        .unwrap()
+        .into_inner();
+    let interface = (
+        1,
+        [100_u16, 0, 0, 0]
+            .iter()
+            .flat_map(|half| half.to_le_bytes())
+            .collect(),
+    );
+    for (kind, body) in [&[interface][..], blocks].concat() {
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        file.extend(kind.to_le_bytes());
+        file.extend(length);
+        file.extend(body);
+        file.extend(length);
+    }
+    file
+}
+
+/// An enhanced packet that says it has `captured` octets.
+fn enhanced(captured: u32, octets: &[u8]) -> (u32, Vec<u8>) {
+    let words = [0, 0, 1, captured, captured];
+    let mut body: Vec<u8> = words
+        .iter()
+        .flat_map(|word: &u32| word.to_le_bytes())
+        .collect();
+    body.extend_from_slice(octets);
+    (6, body)
+}
+
+#[test]
+fn a_packet_that_is_longer_than_its_block_is_an_error_at_its_place() {
+    let start = pcapng(&[]).len();
+    let wanted = format!("octets that are no block of a capture at offset {start}");
+    let good = enhanced(40, &[7; 40]);
+    assert_eq!(all(&pcapng(&[good.clone()])).unwrap().0.len(), 1);
+    for behind in [0, 10_000] {
+        let mut blocks = vec![enhanced(400, &[7; 40])];
+        blocks.extend(std::iter::repeat_n(good.clone(), behind));
+        assert_eq!(all(&pcapng(&blocks)).unwrap_err().to_string(), wanted);
+    }
+    // A block without its end is the end of the file.
+    let long = pcapng(&[enhanced(65_504, &[7; 65_504])]);
+    for there in [256, 300, 65_535] {
+        let (_, read) = all(&long[..start + there]).unwrap();
+        assert_eq!((read.read, read.cut), (start as u64, true), "{there}");
+    }
+}
+
+#[test]
+fn interfaces_beyond_the_limit_are_an_error_with_the_number() {
+    let interface = (1, vec![100, 0, 0, 0, 0, 0, 0, 0]);
+    let most = Limits::default().interfaces;
+    assert!(all(&pcapng(&vec![interface.clone(); most - 1])).is_ok());
+    let error = all(&pcapng(&vec![interface; most])).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("more than 4096 interfaces at offset ")
+    );
+}
+
+#[test]
+fn an_error_of_the_reader_is_told_and_is_no_error_of_the_format() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the line is cut"))
+        }
+    }
+    let file = pcap(0xa1b2_c3d4, false, &[&[1; 40]]);
+    let start = file.len() as u64;
+    for (input, offset) in [(&file[..0], 0), (&file[..], start)] {
+        let limits = Limits::default();
+        let broken = input.chain(Broken);
+        let error = read(broken, &limits, &mut Met::default(), &mut |_, _| {}).unwrap_err();
+        assert_eq!(error.what, "no octets (the line is cut)");
+        assert!(!error.is_of_format && error.offset <= offset);
+    }
 }

@@ -1,4 +1,5 @@
-//! One fault for each rule: it names this rule, and its near miss names nothing. The list of rules comes from the crate.
+//! One fault for each rule: the fault names this rule, and its near miss names nothing. The crate gives the list of
+//! rules.
 
 mod arp;
 mod calls;
@@ -114,6 +115,23 @@ fn each_rule_has_a_fault_that_names_it_and_a_near_miss_that_names_nothing() {
         wrong.push(format!("{rule} has no case"));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// The reader learns that a file may have one direction only.
+#[test]
+fn answers_that_miss_on_a_link_of_one_direction_have_a_note() {
+    let note = "a link on which nothing comes back: its other end is silent, or the file has one direction only";
+    for case in all() {
+        let report = explained(&case.fault);
+        let both = matches!(
+            case.rule,
+            Rule::CallAcknowledge | Rule::CallConnect | Rule::LaneArp
+        );
+        let one = matches!(case.rule, Rule::SscopBegin | Rule::InAtmArpAnswer);
+        if both || one {
+            assert_eq!(report.notes.contains_key(note), one, "{}", case.rule);
+        }
+    }
 }
 
 #[test]

@@ -94,5 +94,5 @@ fn another_gre_key_is_a_note_beside_the_registration_that_nobody_answers() {
     assert_eq!(report.findings[0].from, "192.0.2.3");
     let note = "192.0.2.3 sends with GRE key 43 to 192.0.2.1, which does not answer, \
                 and answers others with GRE key 42";
-    assert_eq!(report.notes.keys().collect::<Vec<_>>(), [note]);
+    assert!(report.notes.contains_key(note), "{:?}", report.notes);
 }

@@ -73,6 +73,17 @@ pub(super) fn cases() -> Vec<Case> {
     other.source.ip = Some(ip(9));
     let mut returns = changed(at(3));
     returns.insert(3, packet(2.0, BACK, &reply()));
+    let register = |owner| {
+        let own = AtmArp {
+            target: Party::new(None, Some(ip(1))),
+            ..request()
+        };
+        let answer = AtmArp {
+            source: party(owner, 1),
+            ..reply()
+        };
+        [packet(0.0, OUT, &own), packet(0.5, BACK, &answer), later()]
+    };
     let inverse = |operation, number, last| AtmArp {
         operation,
         source: party(number, last),
@@ -99,6 +110,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         // A station moves; then the earlier one is there again.
         Case::sdus(Rule::AtmArpTwice, &changed(at(3)), &returns),
+        Case::sdus(Rule::AtmArpTwice, &register(1), &register(2)),
         Case::sdus(
             Rule::InAtmArpAnswer,
             &[inverse_request.clone(), inverse_reply, later()],
