@@ -43,7 +43,8 @@ impl Runtime {
         ran.out
     }
     /// Pings from a host (words of `exec`) with words of ping; every request gets its reply. After its last request
-    /// ping waits for two round trips only, so on a busy machine it calls lost what is late: the kernel's counters tell.
+    /// ping waits for two round trips only, so on a busy machine it calls lost what is late: the kernel's counters
+    /// tell.
     pub(crate) fn pings(&self, host: &[&str], words: &[&str]) -> String {
         let exec = |words: &[&str]| self.run(&[&["exec"], host, &["--"], words].concat()).out;
         let counted = || {
