@@ -137,7 +137,10 @@ fn a_packet_that_is_longer_than_its_block_is_an_error_at_its_place() {
     let start = pcapng(&[]).len();
     let wanted = format!("octets that are no block of a capture at offset {start}");
     let good = enhanced(40, &[7; 40]);
-    assert_eq!(all(&pcapng(std::slice::from_ref(&good))).unwrap().0.len(), 1);
+    assert_eq!(
+        all(&pcapng(std::slice::from_ref(&good))).unwrap().0.len(),
+        1
+    );
     for behind in [0, 10_000] {
         let mut blocks = vec![enhanced(400, &[7; 40])];
         blocks.extend(std::iter::repeat_n(good.clone(), behind));
