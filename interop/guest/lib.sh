@@ -1,13 +1,6 @@
-# In front of every script for the guest. The harness defines PORT (atmtcp), HOSTPORT (see host), ESI, UNI,
-# ADDRESS: typed, or registered by the script, and SIDE of the UNI, if it is not the user's.
+# In front of every script for the guest. The harness defines HOSTPORT (see host).
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin
 OUTSIDE=10.0.2.2
-PREFIX=47.0005.80FFE1000000F21A26D8
-OWN=$PREFIX.$ESI.00
-SILENT=$PREFIX.$ESI.01
-# Normal call clearing: UNI 3.0 has no cause 16.
-if [ $UNI = 3.0 ]; then NORMAL=31; else NORMAL=16; fi
-NOWHERE=$PREFIX.0020EA0000A0.00
 
 # check NAME COMMAND...: a line that the harness counts
 check()   { what=$1; shift; if "$@"; then echo "CHECK ok $what"; else echo "CHECK failed $what"; fi; }
@@ -48,12 +41,3 @@ iperf() { for way in "" -R; do
   grep -E "sender|receiver" /tmp/iperf; done; }
 # Options of pppd: no compression, so that octets can be counted; the session comes back whatever ends it.
 PPP="noauth nodetach noipv6 lcp-echo-interval 2 lcp-echo-failure 10 noaccomp nopcomp novj nobsdcomp nodeflate persist maxfail 0"
-
-atmtcp virtual 0 connect $OUTSIDE $PORT bg
-sleep 1
-esi $ESI 0
-signalling() {
-  atmsigd -c /dev/null -d -l /tmp/sigd.log -m ${SIDE:-user} -u $UNI >/dev/null 2>&1 &
-  check "signalling is up" waitfor 20 signalling_up; }
-# Where the lab knows the address, nobody has to register it.
-if [ $ADDRESS = typed ]; then atmaddr -a 0 $OWN; signalling; fi

@@ -258,15 +258,24 @@ pub(crate) struct OutputArgs {
 All commands that take a lab find these labs by name, in any directory. A file
 NAME or NAME.atm.yml in the current directory comes first. A copy can be
 changed; --set changes single values without one.
+With --exercises it is about exercises, three for each chapter of the book:
+--copy writes a folder with the task and its checks. 'aerostat check --checks'
+knows exercises by name.
 
 Examples:
   aerostat labs
   aerostat labs -o json
   aerostat labs --copy campus
   aerostat labs --copy host/worker /etc/aerostat
-  aerostat labs --copy two-subnets mine.atm.yml --force")]
+  aerostat labs --copy two-subnets mine.atm.yml --force
+  aerostat labs --exercises
+  aerostat labs --exercises --copy neighbour
+  aerostat labs --exercises --copy all class/tasks")]
 pub(crate) struct LabsArgs {
-    /// Write this lab into a file
+    /// Exercises in place of labs
+    #[arg(long)]
+    pub(crate) exercises: bool,
+    /// Write this lab into a file; with --exercises, write this exercise, those of this chapter, or 'all'
     #[arg(long, value_name = "NAME", add = names::shipped_labs())]
     pub(crate) copy: Option<String>,
     /// With --copy: the file, - for standard output, or a directory; by default the current one

@@ -7,6 +7,7 @@
 //! linux_text.rs  the texts of linux-atm's tools
 //! client.rs  talking to a running lab        labs.rs    finding and reading labs
 //! shipped.rs the labs that are part of the program
+//! exercises.rs its exercises
 //! words.rs   options that may stand before the verb      names.rs   what the shell completes
 //! preload.rs the library for programs with ATM sockets of Linux
 //! manifest.rs what a new run of the same results needs     version.rs  what the program was made of
@@ -17,6 +18,7 @@
 mod args;
 mod client;
 mod cmd;
+mod exercises;
 mod exit;
 mod interrupt;
 mod labs;

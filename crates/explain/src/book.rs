@@ -315,6 +315,9 @@ impl<K: Ord, V> Recent<K, V> {
     pub(crate) fn has(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.old.iter().chain(&self.new)
+    }
     pub(crate) fn take(&mut self, key: &K) -> Option<V> {
         self.new.remove(key).or_else(|| self.old.remove(key))
     }

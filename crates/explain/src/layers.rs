@@ -447,6 +447,8 @@ impl Explainer<'_> {
     fn in_gre(&mut self, packet: &Packet<'_>, header: &gre::Gre, ends: Ends, inner: &[u8]) {
         match header.protocol {
             gre::NHRP => {
+                let book = &self.book;
+                self.gre_keys.sent(&ends.from, &ends.to, header.key, book);
                 if let Some(at) = self.of_ends(packet, ends) {
                     self.nhrp(&at, inner, packet.dropped.as_deref());
                 }

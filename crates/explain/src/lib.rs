@@ -12,7 +12,7 @@
 //! | interface | `raw` | raw cells under a wrong link type are found |
 //! | headers | `layers` | link types, IP, GRE, MPLS and L2TPv3 are taken off |
 //! | cells | `cells` | cells become PDUs again |
-//! | protocols | `sscop`, `calls`, `ilmi`, `lane`, `atmarp`, `nhrp`, `llc` | rules of one protocol each |
+//! | protocols | `sscop`, `calls`, `ilmi`, `lane`, `atmarp`, `nhrp`, `gre_keys`, `llc` | rules of one protocol each |
 //! | report | `book` | messages, story, findings, with their bounds |
 //!
 //! Decoders are those of [`aerostat_wire`]. A rule is declared once, in the table of [`Rule`].
@@ -42,6 +42,7 @@ mod book;
 mod calls;
 mod capture;
 mod cells;
+mod gre_keys;
 mod ilmi;
 mod lane;
 mod layers;
@@ -200,6 +201,7 @@ struct Explainer<'a> {
     lane: lane::Lane,
     atmarp: atmarp::AtmArps,
     nhrp: nhrp::Nhrp,
+    gre_keys: gre_keys::GreKeys,
 }
 
 impl<'a> Explainer<'a> {
@@ -225,6 +227,7 @@ impl<'a> Explainer<'a> {
             lane: lane::Lane::default(),
             atmarp: atmarp::AtmArps::default(),
             nhrp: nhrp::Nhrp::default(),
+            gre_keys: gre_keys::GreKeys::default(),
         }
     }
 
@@ -322,6 +325,7 @@ impl<'a> Explainer<'a> {
         self.lane.end(now, book);
         self.atmarp.end(now, book);
         self.nhrp.end(now, book);
+        self.gre_keys.end(book);
         let one_way =
             |link: &usize| matches!(self.ways.get(*link), Some([true, false] | [false, true]));
         let silent = book.unanswered.iter().filter(|link| one_way(link)).count();

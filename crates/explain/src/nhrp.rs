@@ -37,6 +37,8 @@ type Group = (usize, Option<bool>, u8, ProtocolAddress);
 struct Told {
     source_nbma: NbmaAddress,
     destination: ProtocolAddress,
+    /// Way and code of its first reply.
+    reply: Option<(Way, u8)>,
 }
 
 /// NHRP and MPOA of all links.
@@ -110,13 +112,7 @@ impl Nhrp {
             Body::Error(indication) if packet.op == op::ERROR_INDICATION => {
                 self.error(at, indication, book);
             }
-            Body::Error(indication) => {
-                let (from, to) = (shown(&indication.source), shown(&indication.destination));
-                book.tell(
-                    at,
-                    format!("{from} tells of a shorter way to {to} (Traffic Indication)"),
-                );
-            }
+            Body::Error(indication) => book.tell(at, redirect(at, indication)),
             Body::Common(common) => self.common(at, &packet, common, book),
         }
     }
@@ -172,6 +168,7 @@ impl Nhrp {
         let told = Told {
             source_nbma: common.source_nbma.clone(),
             destination: common.destination.clone(),
+            reply: None,
         };
         self.told.put(key, told, book);
     }
@@ -223,16 +220,29 @@ impl Nhrp {
                 Some((Rule::NhrpId, text))
             });
         }
-        let told = self.told.get(&key);
+        let told = self.told.take(&key);
         let differs = |told: &Told| {
-            told.destination != common.destination || told.source_nbma != common.source_nbma
+            // A station that registers and does not know its server names itself, and the server itself (§5.2.3).
+            let to_itself =
+                request == op::REGISTRATION_REQUEST && told.destination == common.source;
+            let destination = to_itself || told.destination == common.destination;
+            !destination || told.source_nbma != common.source_nbma
         };
-        if told.is_some_and(differs) {
+        if told.as_ref().is_some_and(differs) {
             let id = common.request_id;
             let text = format!("{name} {id} has other addresses than its request");
             book.name(Rule::NhrpReply, at, text);
         }
-        self.verdict(at, packet, (request, common), book);
+        let (way, code) = ((at.link, at.way, at.vc), worst(common));
+        let before = told.as_ref().and_then(|told| told.reply);
+        let passed_on = before.is_some_and(|(first, same)| first != way && same == code);
+        if let Some(told) = told {
+            let reply = Some(before.unwrap_or((way, code)));
+            self.told.put(key, Told { reply, ..told }, book);
+        }
+        if !passed_on {
+            self.verdict(at, packet, (request, common), book);
+        }
     }
 
     /// The code of a reply, and its holding time.
@@ -300,18 +310,25 @@ impl Nhrp {
 
     fn error(&mut self, at: &At, indication: &ErrorIndication, book: &mut Book) {
         let why = error::name(indication.code);
-        let (from, to) = (shown(&indication.source), shown(&indication.destination));
+        let to = shown(&indication.destination);
+        let from = match indication.source == indication.destination {
+            // FRR has the addresses of the packet, and a registration may be addressed to its own source.
+            true => at.from.to_string(),
+            false => shown(&indication.source),
+        };
         let text = format!(
             "code {} ({why}) at offset {}",
             indication.code, indication.offset
         );
-        let about = Packet::decode(&indication.offending);
-        let about = about.ok().and_then(|packet| {
-            let id = packet.common()?.request_id;
-            Some((packet.op, id, packet.common()?.source.clone()))
-        });
+        let about = Packet::beginning(&indication.offending);
+        if about
+            .as_ref()
+            .is_some_and(|(kind, _)| *kind == op::ERROR_INDICATION)
+        {
+            return book.name(Rule::NhrpErrorAboutError, at, text);
+        }
         let what = match &about {
-            Some((kind, id, _)) => format!("{} {id}", mpoa::op_name(*kind)),
+            Some((kind, common)) => format!("{} {}", mpoa::op_name(*kind), common.request_id),
             None => "a packet".to_owned(),
         };
         book.tell(at, format!("{from} refuses {what} of {to}: {why}"));
@@ -320,8 +337,8 @@ impl Nhrp {
             self.auths.refused(at, book);
         }
         // The error is the answer.
-        if let Some((kind, id, source)) = about {
-            let key = (kind, source, id);
+        if let Some((kind, common)) = about {
+            let key = (kind, common.source, common.request_id);
             self.requests(kind).answer(&key, at, book);
         }
     }
@@ -370,6 +387,47 @@ impl Nhrp {
             .chain(self.resolutions.waiting());
         let deaf = waiting.map(|asked| (asked.at.link, asked.at.way)).collect();
         self.auths.end(&deaf, book);
+    }
+}
+
+/// The code that a reply has for its first entry that is refused, or 0.
+fn worst(common: &Common) -> u8 {
+    let mut codes = common.cies.iter().map(|cie| cie.code);
+    codes.find(|code| *code != code::OK).unwrap_or(code::OK)
+}
+
+/// A Traffic Indication in words. Its header has the sender and the source of the packet that took the long way, as
+/// FRR fills it; the beginning of this packet is inside and tells where it went.
+fn redirect(at: &At, indication: &ErrorIndication) -> String {
+    let from = shown(&indication.source);
+    match ip_ends(&indication.offending) {
+        Some([source, to]) => {
+            let spoke = &at.to;
+            format!(
+                "{from} tells {spoke} of a shorter way from {source} to {to} (Traffic Indication)"
+            )
+        }
+        None => {
+            let source = shown(&indication.destination);
+            format!("{from} tells of a shorter way for {source} (Traffic Indication)")
+        }
+    }
+}
+
+/// Source and destination of an IP packet of which the end may be missing.
+fn ip_ends(octets: &[u8]) -> Option<[IpAddr; 2]> {
+    let address4 = |at: usize| -> Option<IpAddr> {
+        let four: [u8; 4] = octets.get(at..at + 4)?.try_into().ok()?;
+        Some(four.into())
+    };
+    let address6 = |at: usize| -> Option<IpAddr> {
+        let sixteen: [u8; 16] = octets.get(at..at + 16)?.try_into().ok()?;
+        Some(sixteen.into())
+    };
+    match octets.first()? >> 4 {
+        4 => Some([address4(12)?, address4(16)?]),
+        6 => Some([address6(8)?, address6(24)?]),
+        _ => None,
     }
 }
 

@@ -146,6 +146,8 @@ rules! {
     NhrpPurge "nhrp-purge" "NHRP" "RFC 2332 §5.2.5" "The receiver answers a Purge Request without the N bit.",
     NhrpRefused "nhrp-refused" "NHRP" "RFC 2332 §5.2.0.1" "The answer to a request has code 0.",
     NhrpError "nhrp-error" "NHRP" "RFC 2332 §5.2.7" "No station sends an Error Indication.",
+    NhrpErrorAboutError "nhrp-error-about-error" "NHRP" "RFC 2332 §5.2.7"
+        "No station sends an Error Indication about an Error Indication.",
     NhrpId "nhrp-id" "NHRP" "RFC 2332 §5.2.0.1" "A reply has the request id of its request.",
     NhrpReply "nhrp-reply" "NHRP" "RFC 2332 §5.2.2" "A reply has the source and destination of its request.",
     NhrpCompulsory "nhrp-compulsory" "NHRP" "RFC 2332 §5.3" "NHRP or MPOA defines each compulsory extension.",

@@ -23,6 +23,7 @@ with errors; 3: all pass, with warnings; 4: no such lab runs, or it has ended;
 Examples:
   aerostat check mine.atm.yml
   aerostat check mine.atm.yml --checks exercise.yml
+  aerostat check mine.atm.yml --checks neighbour
   aerostat check mine.atm.yml --checks exercise.yml --details
   aerostat check mine.atm.yml --checks exercise.yml -o junit > report.xml
   aerostat check --lab mine --checks exercise.yml
@@ -33,7 +34,8 @@ pub(crate) struct CheckArgs {
     /// the only lab file of the directory
     #[arg(value_name = "LAB", default_value = ".", hide_default_value = true, add = names::files(), conflicts_with = "lab")]
     pub(crate) file: PathBuf,
-    /// File with checks, in place of those of the lab file
+    /// File with checks, or name of an exercise of the program ('aerostat labs --exercises'), in place of those of the
+    /// lab file
     #[arg(long, value_name = "FILE")]
     pub(crate) checks: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file

@@ -5,6 +5,7 @@ mod report;
 mod running;
 
 use crate::args::CheckArgs;
+use crate::exercises;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs::{self, LabText};
@@ -129,10 +130,22 @@ fn without_files<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     Ok(done)
 }
 
-/// The text of a file of checks.
+/// The text of a file of checks, or of the checks of an exercise of the program if no file has this name.
 fn checks(path: &Path) -> Result<String, Failure> {
+    if let Some(text) = of_exercise(path) {
+        return Ok(text.to_owned());
+    }
     let read = aerostat_lab::files::text(path, MAX_CHECKS, "a file of checks");
-    read.map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
+    read.map_err(|why| {
+        let failure = Failure::usage(format!("{}: {why}", path.display()));
+        failure.hint("a file, or an exercise: 'aerostat labs --exercises' lists them")
+    })
+}
+
+/// The checks of the exercise with this name, unless there is such a file.
+fn of_exercise(path: &Path) -> Option<&'static str> {
+    let text = exercises::checks(path.to_str()?)?;
+    (!path.is_file()).then_some(text)
 }
 
 /// The exit code for these verdicts.

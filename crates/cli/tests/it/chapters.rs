@@ -271,6 +271,61 @@ fn every_chapter_has_a_lab_a_picture_and_exercises() {
     assert!(numbers.into_iter().eq(1..=12));
 }
 
+/// The exercises of `labs/exercises`: name and number of the chapter.
+fn listed() -> BTreeSet<(usize, String)> {
+    let list = fs::read_to_string(root().join("labs/exercises/README.md")).unwrap();
+    let rows = list.lines().filter_map(|line| {
+        let (chapter, rest) = line.strip_prefix("| ")?.split_once(" | [")?;
+        let number = chapter.split(' ').next()?.parse().ok()?;
+        Some((number, rest.split(']').next()?.to_owned()))
+    });
+    rows.collect()
+}
+
+/// Each page names the folders that its command writes; the test of commands compares what it prints.
+#[test]
+fn every_chapter_names_its_exercises_and_every_exercise_has_a_chapter() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let mut named = BTreeSet::new();
+    for number in 1..=12 {
+        let chapter = summary.split_once(&format!("- [{number} ")).unwrap().1;
+        let target = chapter
+            .split_once("](")
+            .unwrap()
+            .1
+            .split(')')
+            .next()
+            .unwrap();
+        let page = fs::read_to_string(root().join("docs").join(target)).unwrap();
+        let command = format!("$ aerostat labs --exercises --copy {number}\n");
+        let (before, after) = page.split_once(&command).expect(target);
+        let written = after.split("```").next().unwrap().lines();
+        for line in written {
+            let (name, work) = line
+                .strip_prefix("wrote ")
+                .unwrap()
+                .split_once(": ")
+                .unwrap();
+            let text = before.rsplit("\n\n").nth(1).unwrap().replace('\n', " ");
+            assert!(
+                text.contains(&format!("`{name}` ({work})")),
+                "{target}: {name}"
+            );
+            named.insert((number, name.to_owned()));
+        }
+    }
+    let folders = fs::read_dir(root().join("labs/exercises"))
+        .unwrap()
+        .flatten();
+    let folders = folders.filter(|entry| entry.path().is_dir());
+    let folders: BTreeSet<String> = folders
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    let names: BTreeSet<String> = named.iter().map(|(_, name)| name.clone()).collect();
+    assert_eq!(names, folders);
+    assert_eq!(named, listed());
+}
+
 #[test]
 fn a_gap_stands_for_any_number_of_lines_and_nothing_else_differs() {
     let page = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };

@@ -268,3 +268,46 @@ fn mistakes_in_checks_read_the_same_for_a_lab_and_for_a_class() {
     assert!(one.err.contains("c.yml:2:14: error: 'cows'"), "{}", one.err);
     assert_eq!(one.err, all.err);
 }
+
+/// Moodle's import wants one line of names, as many fields in each line, whole numbers as points, and directories named
+/// by an identifier of the student. Exercises of the program are checks by name, and may lie beside the lab.
+#[test]
+fn a_gradebook_can_read_the_rows_of_a_class() {
+    let directory = fresh("gradebook");
+    let wrong = "# \"Zürich\", =1+1\nswitches: { s1: {} }\nhosts: { x: { on: s9 } }\n";
+    write(
+        &directory,
+        &[
+            ("anna@example.org/mine.atm.yml", LAB),
+            ("anna@example.org/checks.yml", CHECKS),
+            ("00471100/mine.yml", wrong),
+            ("müller/mine.yml", LAB),
+        ],
+    );
+    let class = directory.to_str().unwrap();
+    let ran = run(&["check", "--all", class, "--checks", "padding", "-o", "csv"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let mut reader = csv::ReaderBuilder::new().from_reader(ran.out.as_bytes());
+    let names = reader.headers().unwrap().clone();
+    let of = |name: &str| names.iter().position(|one| one == name).expect("a column");
+    let (student, points, most, feedback) = (of("student"), of("points"), of("of"), of("feedback"));
+    // The reader refuses lines of other lengths.
+    let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
+    let students: Vec<&str> = rows.iter().map(|row| &row[student]).collect();
+    assert_eq!(students, ["00471100", "anna@example.org", "müller"]);
+    for row in &rows {
+        let (got, of): (u64, u64) = (row[points].parse().unwrap(), row[most].parse().unwrap());
+        assert!(got < of, "{row:?}");
+        assert!(
+            !row[feedback].is_empty() && !row[feedback].contains('\n'),
+            "{row:?}"
+        );
+    }
+    let missing = run(&["check", "--all", class, "--checks", "no-such", "-o", "csv"]);
+    assert_eq!(missing.code, 2);
+    assert!(
+        missing.err.contains("aerostat labs --exercises"),
+        "{}",
+        missing.err
+    );
+}

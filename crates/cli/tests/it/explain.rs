@@ -196,6 +196,62 @@ fn tshark_reads_the_same_messages() {
     );
 }
 
+/// NHRP of Debian's FRR over GRE: type, id, addresses and codes.
+#[test]
+fn tshark_reads_the_same_of_frr() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../explain/tests/vectors/frr");
+    let fields = [
+        "frame.number",
+        "nhrp.hdr.op.type",
+        "nhrp.reqid",
+        "nhrp.src.prot.addr",
+        "nhrp.dst.prot.addr",
+        "nhrp.code",
+        "nhrp.err.code",
+        "nhrp.client.prot.addr",
+        "nhrp.client.nbma.addr",
+    ];
+    let mut wanted = vec!["-Y", "nhrp", "-T", "fields", "-E", "occurrence=f"];
+    wanted.extend(fields.iter().flat_map(|field| ["-e", field]));
+    let mut kinds = std::collections::BTreeSet::new();
+    for name in ["clean", "password", "refused", "key"] {
+        let file = folder.join(name).with_extension("pcap");
+        let Some(lines) = tshark(&file, &wanted) else {
+            return;
+        };
+        let (_, document) = json(&file, &[]);
+        let messages = document["messages"].as_array().expect("a ladder");
+        assert_eq!(messages.len(), lines.len(), "{name}");
+        for (message, line) in messages.iter().zip(&lines) {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let &[number, kind, id, from, to, code, error, client, nbma] = &columns[..] else {
+                panic!("{line}");
+            };
+            let id = id.trim_start_matches("0x");
+            let id =
+                u32::from_str_radix(id, 16).map_or_else(|_| String::new(), |id| id.to_string());
+            let text = message["text"].as_str().expect("a text");
+            assert_eq!(message["packet"].to_string(), number, "{name}");
+            kinds.insert(kind.to_owned());
+            let expected = match kind {
+                "1" => format!("NHRP Resolution Request id {id} {from} → {to}"),
+                "2" => format!(
+                    "NHRP Resolution Reply id {id} {from} → {to} via {client} code {code} at {nbma}"
+                ),
+                "3" => format!("NHRP Registration Request id {id} {from} → {to}"),
+                "4" => format!("NHRP Registration Reply id {id} {from} → {to} code {code}"),
+                "7" => format!(
+                    "NHRP Error Indication {from} → {to} code {error} (authentication failure)"
+                ),
+                "8" => format!("NHRP Traffic Indication {from} → {to}"),
+                other => panic!("type {other}"),
+            };
+            assert_eq!(text, expected, "{name}, packet {number}");
+        }
+    }
+    assert_eq!(kinds.len(), 6, "all kinds of messages: {kinds:?}");
+}
+
 /// A pcap under link type 100 with the cells of these SDUs, as Dynamips writes it for GNS3.
 fn gns3(sdus: &[(Vc, Vec<u8>)]) -> Vec<u8> {
     let words =

@@ -229,3 +229,44 @@ fn a_copy_replaces_nothing_without_force() {
     );
     assert_eq!(run_in(&here, &["labs", "somewhere"]).code, 2);
 }
+
+#[test]
+fn exercises_are_listed_and_copied_without_answers() {
+    let here = empty("exercises");
+    let list = good(&here, &["labs", "--exercises", "-o", "json"]).out;
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list["schema"], "aerostat.exercises.v1");
+    assert_eq!(list["rows"].as_array().map(Vec::len), Some(36));
+    let table = good(&here, &["labs", "--exercises"]).out;
+    assert!(table.lines().all(|line| line.chars().count() <= 80));
+    // One by name, those of a chapter, and all.
+    let one = good(&here, &["labs", "--exercises", "--copy", "mesh"]);
+    assert_eq!(one.err, "wrote mesh: predict the number\n");
+    let again = run_in(&here, &["labs", "--exercises", "--copy", "6"]);
+    assert_eq!(again.code, 1);
+    assert!(again.err.contains("mesh is there already"), "{}", again.err);
+    assert!(!here.join("classical-ip").exists(), "nothing is written");
+    good(&here, &["labs", "--exercises", "--copy", "6", "--force"]);
+    assert!(here.join("classical-ip/checks.yml").is_file());
+    good(&here, &["labs", "--exercises", "--copy", "all", "tasks"]);
+    let folders = fs::read_dir(here.join("tasks")).unwrap().flatten();
+    let mut files = 0;
+    for folder in folders {
+        for file in fs::read_dir(folder.path()).unwrap().flatten() {
+            let name = file.file_name().into_string().unwrap();
+            assert!(["README.md", "checks.yml", "task.atm.yml"].contains(&&*name));
+            files += 1;
+        }
+    }
+    assert_eq!(files, 36 + 24 + 24);
+    // The check has the number, which no file has.
+    assert!(!here.join("mesh/checks.yml").exists());
+    let task = run_in(&here, &["check", "mesh/task.atm.yml", "--checks", "mesh"]);
+    assert_eq!(task.code, 1, "{}", task.err);
+    assert!(task.out.contains("0 of 3 points"), "{}", task.out);
+    let answer = ["--set", "answers.connections=10"];
+    let right = ["check", "mesh/task.atm.yml", "--checks", "mesh"];
+    good(&here, &[&right[..], &answer[..]].concat());
+    let unknown = run_in(&here, &["labs", "--exercises", "--copy", "nix"]);
+    assert_eq!(unknown.code, 2);
+}

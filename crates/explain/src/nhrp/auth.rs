@@ -120,13 +120,20 @@ impl Auths {
                 None => None,
             };
             match (auth, wanted) {
-                (Auth::None, Some(Auth::Clear(_) | Auth::Digest(_))) => {
+                (Auth::None, wanted)
+                    if refused || wanted.is_some_and(|other| *other != Auth::None) =>
+                {
                     let text = format!(
                         "{} has no authentication, and {} needs it",
                         sent.name, at.to
                     );
                     book.tell(at, format!("{} does not authenticate itself", at.from));
                     book.name(Rule::NhrpUnsigned, at, text);
+                }
+                (own, _) if refused && *own != Auth::None => {
+                    let text =
+                        format!("{} has a password or key that {} refuses", sent.name, at.to);
+                    book.name(Rule::NhrpPassword, at, text);
                 }
                 (own, Some(other))
                     if own != other && *own != Auth::None && *other != Auth::None =>

@@ -362,8 +362,9 @@ fn a_traffic_indication_is_a_sentence_of_the_story() {
         body: Body::Error(ErrorIndication {
             source_nbma: nbma(HUB),
             source: HUB_TUNNEL.into(),
-            destination: spoke(3).1.into(),
-            offending: vec![0x45; 28],
+            destination: spoke(2).1.into(),
+            // The packet that took the long way, without its end.
+            offending: ip(spoke(2).1, spoke(3).1, 17, &[0; 600])[..128].to_vec(),
             ..ErrorIndication::default()
         }),
         op: op::TRAFFIC_INDICATION,
@@ -371,7 +372,8 @@ fn a_traffic_indication_is_a_sentence_of_the_story() {
     };
     packets.insert(2, (1, HUB, own, with_password(redirect, "x").encode()));
     let report = broken("redirect", packets, &[]);
-    let text = "10.0.0.1 tells of a shorter way to 10.0.0.3 (Traffic Indication)";
+    let text =
+        "10.0.0.1 tells 192.0.2.2 of a shorter way from 10.0.0.2 to 10.0.0.3 (Traffic Indication)";
     assert!(report.story.iter().any(|one| one.text == text));
 }
 

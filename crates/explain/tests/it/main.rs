@@ -4,5 +4,6 @@ mod captures;
 mod cases;
 mod clean;
 mod dmvpn;
+mod frr;
 mod hostile;
 mod links;

@@ -328,6 +328,16 @@ impl Packet {
         }
     }
 
+    /// Type, and common header without entries, of a packet of which only the beginning is there. An Error Indication
+    /// has as much of a packet as fits, and its length and checksum are those of the whole (RFC 2332 §5.2.7). In an
+    /// Error Indication the request id is code and offset. `None` if not even the addresses are there.
+    #[must_use]
+    pub fn beginning(octets: &[u8]) -> Option<(u8, Common)> {
+        let mut r = Reader::new(octets);
+        let fixed = Fixed::fields(&mut r).ok()?;
+        Some((fixed.op, decode_common_header(&mut r, &fixed).ok()?))
+    }
+
     /// The Error Indication about `offending` (a packet without [`LLC`]). `None` if the packet is too damaged to name
     /// its source, or is itself an Error Indication (RFC 2332 §5.2.7: never an error about an error).
     #[must_use]

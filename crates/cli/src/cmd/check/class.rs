@@ -13,7 +13,7 @@ use crate::cmd::pool::Pool;
 use crate::cmd::run::many::processors;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::labs;
+use crate::labs::{self, find};
 use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::results::rounded;
 use serde_json::Value;
@@ -65,7 +65,10 @@ pub(super) fn run(args: &CheckArgs, directory: &Path) -> Outcome {
     };
     let checks = args.checks.as_deref().unwrap_or(Path::new(""));
     let of = most_points(checks)?;
-    let checks = checks.canonicalize()?;
+    let checks = match super::of_exercise(checks) {
+        Some(_) => checks.to_owned(),
+        None => checks.canonicalize()?,
+    };
     let students = students(directory)?;
     let interrupt = Interrupt::catch()?;
     let pool = Pool::new(
@@ -159,7 +162,8 @@ fn stem(name: &str) -> Option<&str> {
     endings.find_map(|ending| name.strip_suffix(ending))
 }
 
-/// The only lab file of a directory.
+/// The only lab file of a directory: the only one whose name ends with `.atm.yml`, or else the only YAML file. So a
+/// student may hand in the checks beside it.
 fn only_lab(directory: &Path) -> Result<PathBuf, String> {
     let entries = fs::read_dir(directory).map_err(|error| error.to_string())?;
     let labs = entries.flatten().take(MOST).filter(|entry| {
@@ -168,6 +172,10 @@ fn only_lab(directory: &Path) -> Result<PathBuf, String> {
         !name.starts_with('.') && stem(&name).is_some()
     });
     let mut labs: Vec<PathBuf> = labs.map(|entry| entry.path()).collect();
+    let is_named = |path: &PathBuf| path.to_string_lossy().ends_with(find::ENDING);
+    if labs.iter().any(is_named) {
+        labs.retain(is_named);
+    }
     match labs.len() {
         0 => Err("there is no lab file".to_owned()),
         1 => Ok(labs.swap_remove(0)),

@@ -111,6 +111,13 @@ fn answers() -> Vec<Case> {
         packets.push((3, HUB, spoke(2).0, refusal(6, &all[2].3).encode()));
         file(packets)
     };
+    // Two ends that tell each other of the other one's errors, as FRR 10.3 does with different passwords.
+    let about_error = {
+        let mut packets = all.clone();
+        let error = refusal(11, &refusal(11, &all[0].3).encode());
+        packets.push((3, HUB, spoke(2).0, error.encode()));
+        file(packets)
+    };
     let both = [Rule::NhrpRefused];
     vec![
         Case::files(Rule::NhrpRegistration, clean.clone(), without(1)),
@@ -127,6 +134,7 @@ fn answers() -> Vec<Case> {
             refused(code::NO_BINDING, 1),
         )
         .also(&both),
+        Case::files(Rule::NhrpErrorAboutError, clean.clone(), about_error),
         Case::files(Rule::NhrpError, clean, indicated),
         change(Rule::NhrpHolding, |story| {
             common(&mut story.registered, |reply| reply.cies[0].holding_s = 0);
@@ -243,7 +251,13 @@ pub(super) fn clean() -> Vec<Clean> {
     let mut earlier = Story::new();
     common(&mut earlier.answer, |reply| reply.request_id = 1);
     between.insert(3, (2, HUB, spoke(2).0, earlier.answer.encode()));
+    // A spoke that does not know its server registers with itself as destination; the server puts itself there.
+    let mut to_itself = Story::new();
+    common(&mut to_itself.register, |request| {
+        request.destination = spoke(2).1.into();
+    });
     vec![
+        ("a registration to itself", file(to_itself.packets())),
         (
             "an answer that goes directly to the one who asks",
             file(phase_3),
