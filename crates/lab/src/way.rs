@@ -7,6 +7,13 @@
 use crate::picture::Kind;
 use serde::{Deserialize, Serialize};
 
+/// Limit of marked packets that are under way at a time, for each client.
+pub const MOST_MARKED: usize = 1024;
+/// Limit of steps that wait for a slow client. Only packets with many copies have so many.
+pub const MOST_WAITING: usize = 1 << 16;
+/// Time without a step after which nothing more is expected of a packet, ns.
+pub const SILENCE: u64 = 1_000_000_000;
+
 /// Kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,4 +61,15 @@ pub struct Step {
     /// True if the node is where the packet goes, or if it leaves the lab there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub last: bool,
+    /// At the first step of a packet: packets that were left out since the marked one before, although it was their
+    /// turn. The client was too slow for their steps, or [`MOST_MARKED`] others were under way.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+    /// Steps, of this packet or of others, that a slow client has not got so far.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed: u64,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

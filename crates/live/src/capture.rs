@@ -10,7 +10,9 @@
 //! cells, each with its own time on the line.
 //!
 //! **When.** The network in real time moves the cells of a turn as a run. The time of a PDU is when the first cell of
-//! its last run leaves the port. Single cells of a run follow each other at the rate of the line. Single cells from
+//! its last run leaves the port, or arrives. Both are times of the network, so that no PDU leaves a node before it has
+//! arrived there, also in a network that has lost time. Single cells of a run follow each other at the rate of the
+//! line. Single cells from
 //! outside the lab have the times at which the policer there counts them (`outside/bucket.rs`): many PDUs can come in
 //! one read, and a line of that rate brings their cells one after another. So a recording shows what a policer judged.
 //!
@@ -232,12 +234,33 @@ impl Captures {
         self.running.is_empty() && self.ladders.is_empty()
     }
 
-    /// True if a packet that this end sends or receives, or discards on arrival, would be recorded.
-    #[must_use]
-    pub fn watches(&self, end: End, direction: Direction) -> bool {
+    /// True if a capture records what this end sends or receives.
+    pub(crate) fn records(&self, end: End, direction: Direction) -> bool {
         let mut captures = self.running.iter();
         captures.any(|capture| capture.tap(end, direction).is_some())
-            || self.ladders.iter().any(|ladder| ladder.watches(end))
+    }
+
+    /// True if a ladder has the link of this end.
+    pub(crate) fn watches(&self, end: End) -> bool {
+        self.ladders.iter().any(|ladder| ladder.watches(end))
+    }
+
+    /// True if a ladder may show cells that arrive at this end.
+    pub(crate) fn tells(&self, end: End, run: &CellRun) -> bool {
+        let mut ladders = self.ladders.iter();
+        ladders.any(|ladder| ladder.wants(end, Direction::Received, run))
+    }
+
+    /// True if lines of ladders wait for their clients: [`Self::pass_on`] is due soon.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.ladders.iter().any(Ladder::has_backlog)
+    }
+
+    /// Passes lines on that clients had no room for.
+    pub(crate) fn pass_on(&mut self) {
+        if self.has_backlog() {
+            self.keep_ladders(Ladder::pass_on);
+        }
     }
 
     /// True if a tap records what becomes of single PDUs, so that PDUs must not move together.
@@ -297,15 +320,25 @@ impl Captures {
         dropped: Option<DropReason>,
         now: Instant,
     ) {
-        let (watched, sent) = (!self.is_empty(), direction == Direction::Sent);
-        if !watched && !sent {
+        let sent = direction == Direction::Sent;
+        if self.is_empty() && !sent {
             return;
         }
         if run.train().is_some() {
             // A train has no control messages, which are kept without any client, too.
-            if watched {
+            if !self.is_empty() {
                 self.train(end, direction, run, dropped, now);
             }
+            return;
+        }
+        if sent {
+            let ladders = self.ladders.iter_mut();
+            ladders.for_each(|ladder| ladder.enters(end, run, now));
+        }
+        let mut ladders = self.ladders.iter();
+        let told = ladders.any(|l| l.watches(end) && l.wants(end, direction, run));
+        let watched = told || !self.running.is_empty();
+        if !watched && !sent {
             return;
         }
         let vc = run.vc;

@@ -3,7 +3,8 @@
 //! A message is shown where it is sent, and again only if it is dropped on arrival. Lines that a slow client does not
 //! take are left out and counted, as in captures.
 //!
-//! A ladder may show packets on their ways instead (`marks`): each link on the way of a marked one.
+//! A ladder may show packets on their ways instead (`marks`): each link on the way of a marked one. Its lines wait for a
+//! slow client, and no further packet is marked meanwhile. So the ways of the others are whole.
 
 mod marks;
 
@@ -14,10 +15,12 @@ use crate::control::STREAM_DEPTH;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{Lab, LinkId};
-use aerostat_node::atm::DropReason;
+use aerostat_lab::way::MOST_WAITING;
+use aerostat_node::atm::{CellRun, DropReason};
 use aerostat_proto::Instant;
 use aerostat_wire::pcapng::Direction;
 use aerostat_wire::{Vc, summary};
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 /// The selection of a client.
@@ -47,6 +50,8 @@ pub(crate) struct Ladder {
     names: Names,
     wanted: Wanted,
     lines: SyncSender<Vec<u8>>,
+    /// Lines about ways that the client had no room for.
+    waiting: VecDeque<Vec<u8>>,
     pub(crate) missed: u64,
 }
 
@@ -58,9 +63,51 @@ impl Ladder {
             names: Names::new(lab),
             wanted,
             lines,
+            waiting: VecDeque::new(),
             missed: 0,
         };
         (ladder, receiver)
+    }
+
+    /// Looks at cells that enter the link of an end: a packet may be marked.
+    pub(crate) fn enters(&mut self, end: End, run: &CellRun, now: Instant) {
+        if let Wanted::Ways(marks) = &mut self.wanted {
+            marks.enters(&self.lab, end, run, now);
+        }
+    }
+
+    /// True if the PDU of these cells may be shown, at this end or at a later one.
+    pub(crate) fn wants(&self, end: End, direction: Direction, run: &CellRun) -> bool {
+        match &self.wanted {
+            Wanted::Messages(Messages { data: true, .. }) => true,
+            // Cells with their own octets have to be put together first.
+            Wanted::Messages(_) => {
+                (run.pdu()).is_none_or(|pdu| summary::is_control(run.vc, pdu.sdu()))
+            }
+            Wanted::Ways(marks) => marks.wants(&self.lab, (end, direction), run),
+        }
+    }
+
+    pub(crate) fn has_backlog(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Passes lines on that wait; false if the client has closed the connection.
+    pub(crate) fn pass_on(&mut self) -> bool {
+        while let Some(line) = self.waiting.pop_front() {
+            match self.lines.try_send(line) {
+                Ok(()) => {}
+                Err(TrySendError::Full(line)) => {
+                    self.waiting.push_front(line);
+                    return true;
+                }
+                Err(TrySendError::Disconnected(_)) => return false,
+            }
+        }
+        if let Wanted::Ways(marks) = &mut self.wanted {
+            marks.rest(false);
+        }
+        true
     }
 
     pub(crate) fn watches(&self, end: End) -> bool {
@@ -82,9 +129,14 @@ impl Ladder {
         let messages = match &mut self.wanted {
             Wanted::Messages(messages) => messages,
             Wanted::Ways(marks) => {
-                let step = marks.step(&self.lab, (end, direction), (vc, sdu), dropped, now);
-                let line = step.and_then(|step| serde_json::to_string(&step).ok());
-                return line.is_none_or(|line| self.line(line));
+                let Some(mut step) =
+                    marks.step(&self.lab, (end, direction), (vc, sdu), dropped, now)
+                else {
+                    return true;
+                };
+                step.missed = self.missed;
+                let line = serde_json::to_string(&step);
+                return line.map_or(true, |line| self.way_line(line));
             }
         };
         let side = match (direction, dropped) {
@@ -107,6 +159,20 @@ impl Ladder {
         !Telling::unless(!story).tells(event.milestone) || self.line(event.json())
     }
 
+    /// Passes a line about a way on, behind those that wait; false if the client has closed the connection.
+    fn way_line(&mut self, line: String) -> bool {
+        if self.waiting.len() >= MOST_WAITING {
+            self.missed += 1;
+            return self.pass_on();
+        }
+        self.waiting.push_back((line + "\n").into_bytes());
+        let goes_on = self.pass_on();
+        if let (Wanted::Ways(marks), true) = (&mut self.wanted, !self.waiting.is_empty()) {
+            marks.rest(true);
+        }
+        goes_on
+    }
+
     fn line(&mut self, line: String) -> bool {
         match self.lines.try_send((line + "\n").into_bytes()) {
             Ok(()) => true,
@@ -118,6 +184,9 @@ impl Ladder {
         }
     }
 }
+
+#[cfg(test)]
+mod ways;
 
 #[cfg(test)]
 mod tests {

@@ -176,6 +176,7 @@ impl World {
     pub fn step(&mut self, now: Instant, budget: usize) -> bool {
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
         self.sweep();
+        self.captures.pass_on();
         for _ in 0..budget {
             if self.ledger.starts.has_news() {
                 let lab = Arc::clone(&self.lab);
@@ -522,20 +523,21 @@ impl World {
 
     /// Cells from the far end of a link out of the lab.
     pub fn outside_cells(&mut self, node: NodeId, run: CellRun, now: Instant) {
-        let now = self.meet(now);
+        self.meet(now);
         let Some(line) = self.plant.line_from(LinkEnd { node, port: 0 }) else {
             return;
         };
-        self.capture_sent(line, &run, now);
+        self.capture_sent(line, &run);
         self.enter(line, run);
     }
 
-    /// Records a run that leaves a port, or is lost there because the link is down.
-    fn capture_sent(&mut self, line: LineId, run: &CellRun, at: Instant) {
-        let up = self.plant.line(line).up;
+    /// Records a run that leaves a port, or is lost there because the link is down. Its time is that of the network,
+    /// as at its arrival: a network that has lost time makes up for departures that were due in it.
+    fn capture_sent(&mut self, line: LineId, run: &CellRun) {
+        let (up, now) = (self.plant.line(line).up, self.plant.now());
         let reason = (!up).then_some(DropReason::LinkDown);
         self.captures
-            .packet(End::sender(line), Direction::Sent, run, reason, at);
+            .packet(End::sender(line), Direction::Sent, run, reason, now);
     }
 
     /// Bounds that were met: takes an event of a node.
@@ -623,7 +625,7 @@ impl Driver for World {
         self.ledger.lost(place, unit, at);
     }
     fn leaves(&mut self, line: LineId, departure: &Departure) {
-        self.capture_sent(line, &departure.run, departure.start);
+        self.capture_sent(line, &departure.run);
     }
     fn arrives(&mut self, line: LineId, run: &CellRun) {
         self.probe = self.probe_before(line, run);

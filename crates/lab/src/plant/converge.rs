@@ -54,16 +54,14 @@ pub trait Converge: Operation {
         refused
     }
 
-    /// Ends the programs of flows that are removed.
+    /// Ends the senders of flows that are removed. Receivers go on, as after the end of a flow: packets that are under
+    /// way arrive.
     fn end_flows(&mut self, old: &Lab, new: &Lab) {
         let gone = new.retired.flows.difference(&old.retired.flows);
         for index in gone.copied().collect::<Vec<_>>() {
-            let Some((sender, receiver)) = programs_of(old, index) else {
-                continue;
-            };
-            for placed in [Some(sender), receiver].into_iter().flatten() {
-                let stop = AppCommand::Stop(placed.program.id);
-                self.command(placed.node, HostCommand::app(placed.behind, stop));
+            if let Some((sender, _)) = programs_of(old, index) {
+                let stop = AppCommand::Stop(sender.program.id);
+                self.command(sender.node, HostCommand::app(sender.behind, stop));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The result of arriving cells, for captures: whether a run was received, or why it was dropped, on arrival or in
-//! front of one of its output queues. The cell plane only counts, so a probe compares counters before and after. Nodes
-//! that are not captured are not probed.
+//! front of one of its output queues. The cell plane only counts, so a probe compares counters before and after. Cells
+//! that no client wants are not probed.
 
 use super::World;
 use crate::capture::End;
@@ -28,11 +28,16 @@ impl World {
             return None;
         }
         let LinkEnd { node, port } = self.plant.line(line).to;
-        let input = self
-            .captures
-            .watches(End::receiver(line), Direction::Received)
-            .then(|| self.drops_at_input(node, port, run.vc));
-        let outputs = self.drops_at_outputs(node);
+        let end = End::receiver(line);
+        let told = self.captures.tells(end, run);
+        let input = (self.captures.records(end, Direction::Received)
+            || told && self.captures.watches(end))
+        .then(|| self.drops_at_input(node, port, run.vc));
+        // What a queue refuses reaches no link, so only ladders show it.
+        let outputs = match told {
+            true => self.drops_at_outputs(node),
+            false => Vec::new(),
+        };
         (input.is_some() || !outputs.is_empty()).then(|| Probe {
             run: run.clone(),
             line,
@@ -80,7 +85,7 @@ impl World {
         let fabric = switch.fabric();
         let mut drops = fabric.input_counters(port).unwrap_or_default().dropped;
         let from = PortVc::new(port, vc);
-        let policed = fabric.connections().find(|known| known.from == from);
+        let policed = fabric.connection(from);
         let policed = policed.map(|known| known.counters.dropped);
         drops.merge(&policed.unwrap_or_default());
         drops
@@ -93,7 +98,7 @@ impl World {
         };
         let drops = (0..self.plant.ports(node)).filter_map(|port| {
             let line = self.plant.line_from(LinkEnd { node, port })?;
-            let watched = self.captures.watches(End::sender(line), Direction::Sent);
+            let watched = self.captures.watches(End::sender(line));
             let output = switch.fabric().output(port).filter(|_| watched)?;
             Some((line, port, output.totals().dropped))
         });
@@ -105,7 +110,7 @@ impl World {
         let Some(switch) = self.plant.node(node).and_then(LabNode::as_switch) else {
             return from.vc;
         };
-        let connection = switch.fabric().connections().find(|c| c.from == from);
+        let connection = switch.fabric().connection(from);
         let leaf = connection.and_then(|c| c.to.into_iter().find(|leaf| leaf.port == out));
         leaf.map_or(from.vc, |leaf| leaf.vc)
     }

@@ -615,3 +615,72 @@ fn random_changes(seed: u64) {
         assert!(kinds.contains(kind.name()), "no change of a {kind}");
     }
 }
+
+/// Hosts far apart, so that packets are under way at any moment.
+const FAR: &str = "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { rate: oc3, delay: 3ms }]]
+clip: { net: { subnet: 10.1.0.0/24 } }
+pvcs: [{ from: a, vc: 0.100, to: b, to_vc: 0.100 }]
+hosts:
+  a: { on: s1, elan: net, ip: 10.1.0.1 }
+  b: { on: s2, elan: net, ip: 10.1.0.2 }
+traffic:
+";
+
+/// Sent, delivered, lost and under way, by flow; the accounts balance.
+fn accounts(net: &mut Net) -> BTreeMap<String, [u64; 4]> {
+    net.world.settle_books();
+    let report = net.world.report(net.now, false);
+    let flows = report.flows.iter();
+    flows
+        .map(|flow| {
+            assert!(flow.paths.iter().all(|path| path.balances()), "{flow:#?}");
+            let counts = [
+                flow.sum(|path| path.sent_packets),
+                flow.sum(|path| path.received_packets),
+                flow.sum(|path| path.lost),
+                flow.sum(|path| path.in_flight),
+            ];
+            (flow.name.clone(), counts)
+        })
+        .collect()
+}
+
+/// Packets that are under way when their flow is changed or removed arrive, as if its time were over.
+#[test]
+fn packets_of_a_flow_that_is_changed_or_removed_arrive() {
+    let flows = |size: u32| {
+        let sizes = [
+            ("udp", "rate: 1000pps"),
+            ("ping", "rate: 200pps"),
+            ("rr", "duration: 60s"),
+        ];
+        let flows = sizes.map(|(kind, more)| {
+            format!("  - {{ name: {kind}, from: a, to: b, kind: {kind}, size: {size}, {more}, start: 1s }}\n")
+        });
+        let tcp = format!(
+            "  - {{ name: tcp, from: a, to: b, kind: tcp, start: 1s, duration: {size}s }}\n"
+        );
+        format!("{FAR}{}{tcp}", flows.concat())
+    };
+    let mut net = Net::new(&flows(60));
+    net.run(Duration::from_secs(3));
+    for (text, former) in [(flows(100), "~1"), (format!("{FAR}  []\n"), "")] {
+        net.change(&text);
+        let now = accounts(&mut net);
+        net.run(Duration::from_millis(200));
+        let later = accounts(&mut net);
+        for kind in ["udp", "ping", "rr", "tcp"] {
+            let name = format!("{kind}{former}");
+            let [sent, delivered, lost, under_way] = now[&name];
+            assert!(sent > 50 && lost == 0, "{name}: {:?}", now[&name]);
+            // Of requests and responses one at most is under way, in either direction.
+            assert!(kind == "rr" || under_way > 0, "{name}: {:?}", now[&name]);
+            let [all, arrived, lost, left] = later[&name];
+            assert_eq!((arrived, lost, left), (all, 0, 0), "{name}");
+            assert!(delivered < arrived || kind == "rr", "{name}");
+        }
+        net.run(Duration::from_secs(2));
+    }
+}

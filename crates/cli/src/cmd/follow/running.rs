@@ -1,7 +1,8 @@
 //! Ways of packets through a running lab.
 //!
 //! The lab tells each step of the packets that it has marked. A way ends where the packet goes, where it leaves the
-//! lab, where it is dropped, or where nothing is seen of it for [`SILENCE`].
+//! lab, where it is dropped, or where nothing is seen of it for [`SILENCE`], by the clock of the lab: a command that is
+//! slow to read has the same ways.
 
 use super::micros;
 use crate::args::{FollowArgs, RunningLab};
@@ -9,23 +10,23 @@ use crate::client;
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::output::{self, Format, Rows};
 use aerostat_lab::picture::Kind;
-use aerostat_lab::way::{Act, Step};
+use aerostat_lab::way::{Act, MOST_MARKED, MOST_WAITING, SILENCE, Step};
 use aerostat_live::control::{Client, Request};
 use aerostat_wire::counted;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Name and version of the JSON document.
 const SCHEMA: &str = "aerostat.ways.v1";
-/// Time after which nothing more is expected of a packet.
-const SILENCE: Duration = Duration::from_secs(1);
 /// Time between two looks at packets of which nothing is heard.
 const LOOK: Duration = Duration::from_millis(100);
 /// Most steps of a packet that are kept: a BUS may send copies to many.
 const MOST_STEPS: usize = 4096;
+/// Steps that are read ahead. The lab leaves packets out for a client that does not read on.
+const AHEAD: usize = 4096;
 
 /// A part of a way: at a node, or over a link.
 struct Stage<'a> {
@@ -54,7 +55,14 @@ struct Way {
     steps: Vec<Step>,
     /// Steps beyond the limit.
     left: u64,
-    heard: Instant,
+}
+
+/// The clock of the lab, as far as its steps tell it.
+struct Clock {
+    /// Time of the latest step, ns.
+    lab: u64,
+    /// When it was read.
+    read: Instant,
 }
 
 /// The end of a way.
@@ -94,6 +102,8 @@ pub(super) fn run(args: &FollowArgs, lab: &str) -> Outcome {
         lab,
         all: Vec::new(),
         count: 0,
+        left_out: 0,
+        missed: 0,
     };
     follow(args, client, &mut shown)?;
     shown.end()
@@ -102,7 +112,7 @@ pub(super) fn run(args: &FollowArgs, lab: &str) -> Outcome {
 /// Passes each way on when it has ended.
 fn follow(args: &FollowArgs, client: Client, shown: &mut Shown<'_>) -> Result<(), Failure> {
     let (stream, interrupted) = client.into_stream_until_signal()?;
-    let (steps, received) = channel();
+    let (steps, received) = sync_channel(AHEAD);
     // The thread ends with the stream, or with the command.
     aerostat_live::threads::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
@@ -112,15 +122,23 @@ fn follow(args: &FollowArgs, client: Client, shown: &mut Shown<'_>) -> Result<()
         }
     })?;
     let mut under_way: BTreeMap<u64, Way> = BTreeMap::new();
+    let mut clock: Option<Clock> = None;
     loop {
         let ended = match received.recv_timeout(LOOK) {
             Ok(line) => {
                 let step: Step = serde_json::from_str(&line).map_err(|error| {
                     Failure::failed(format!("the lab answers in another way: {error}"))
                 })?;
+                let (lab, read) = (step.t, Instant::now());
+                clock = Some(Clock { lab, read });
+                shown.missed = shown.missed.max(step.missed);
                 heard(&mut under_way, step, args.count)
             }
-            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                let clock = clock.as_mut();
+                clock.into_iter().for_each(Clock::goes_on);
+                None
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 for way in std::mem::take(&mut under_way).into_values() {
                     shown.way(way)?;
@@ -131,7 +149,8 @@ fn follow(args: &FollowArgs, client: Client, shown: &mut Shown<'_>) -> Result<()
                 return Ok(());
             }
         };
-        for way in ended.into_iter().chain(silent(&mut under_way)) {
+        let now = clock.as_ref().map_or(0, |clock| clock.lab);
+        for way in ended.into_iter().chain(silent(&mut under_way, now)) {
             shown.way(way)?;
         }
         if shown.count >= args.count {
@@ -154,9 +173,7 @@ fn heard(under_way: &mut BTreeMap<u64, Way>, step: Step, count: u64) -> Option<W
     let way = under_way.entry(number).or_insert_with(|| Way {
         steps: Vec::new(),
         left: 0,
-        heard: Instant::now(),
     });
-    way.heard = Instant::now();
     let last = step.last;
     match way.steps.len() < MOST_STEPS {
         true => way.steps.push(step),
@@ -165,12 +182,22 @@ fn heard(under_way: &mut BTreeMap<u64, Way>, step: Step, count: u64) -> Option<W
     last.then(|| under_way.remove(&number)).flatten()
 }
 
-/// A way of which nothing was heard for some time.
-fn silent(under_way: &mut BTreeMap<u64, Way>) -> Option<Way> {
+/// A way of which nothing was heard for some time, at `now` by the clock of the lab.
+fn silent(under_way: &mut BTreeMap<u64, Way>, now: u64) -> Option<Way> {
     // Later packets are not much older than the first one.
     let (&number, first) = under_way.first_key_value()?;
-    let over = first.heard.elapsed() > SILENCE;
+    let heard = first.steps.last().map_or(now, |step| step.t);
+    let over = now.saturating_sub(heard) > SILENCE;
     over.then(|| under_way.remove(&number)).flatten()
+}
+
+impl Clock {
+    /// No step comes, so that the time of this machine goes on for that of the lab.
+    fn goes_on(&mut self) {
+        let passed = u64::try_from(self.read.elapsed().as_nanos());
+        self.lab = self.lab.saturating_add(passed.unwrap_or(u64::MAX));
+        self.read = Instant::now();
+    }
 }
 
 impl Way {
@@ -181,6 +208,11 @@ impl Way {
             Some(step) if step.act == Act::Dropped => End::Dropped,
             _ => End::Unseen,
         }
+    }
+
+    /// Packets that were left out since the way before.
+    fn left_out(&self) -> u64 {
+        self.steps.first().map_or(0, |step| step.left_out)
     }
 
     /// Number of the packet among the marked ones.
@@ -271,6 +303,7 @@ impl Way {
             "takes_ns": self.takes(),
             "steps": self.steps,
             "left_out": self.left,
+            "packets_left_out": self.left_out(),
         })
     }
 
@@ -306,11 +339,16 @@ struct Shown<'a> {
     all: Vec<Way>,
     /// Number of ways so far.
     count: u64,
+    /// Packets whose turn it was, and that the lab has not marked.
+    left_out: u64,
+    /// Steps that the lab could not tell.
+    missed: u64,
 }
 
 impl Shown<'_> {
     fn way(&mut self, way: Way) -> Result<(), Failure> {
         self.count += 1;
+        self.left_out += way.left_out();
         match self.args.output.output {
             Format::Json | Format::Csv => self.all.push(way),
             Format::Jsonl => writeln!(std::io::stdout().lock(), "{}", way.json())?,
@@ -325,7 +363,13 @@ impl Shown<'_> {
         match self.args.output.output {
             Format::Json => {
                 let ways: Vec<Value> = self.all.iter().map(Way::json).collect();
-                let document = json!({ "schema": SCHEMA, "lab": self.lab, "ways": ways });
+                let document = json!({
+                    "schema": SCHEMA,
+                    "lab": self.lab,
+                    "ways": ways,
+                    "packets_left_out": self.left_out,
+                    "steps_missed": self.missed,
+                });
                 writeln!(std::io::stdout().lock(), "{document:#}")?;
             }
             Format::Csv => {
@@ -336,16 +380,29 @@ impl Shown<'_> {
             }
             Format::Jsonl | Format::Table => {}
         }
-        match self.count < self.args.count {
-            true => {
-                let packets = counted(self.count, "packet was", "packets were");
-                say(format_args!(
-                    "warning: {packets} followed, of {}",
-                    self.args.count
-                ));
-                Ok(Exit::Warnings)
-            }
-            false => Ok(Exit::Ok),
+        let mut warnings = Vec::new();
+        if self.count < self.args.count {
+            let packets = counted(self.count, "packet was", "packets were");
+            warnings.push(format!("{packets} followed, of {}", self.args.count));
         }
+        if self.left_out > 0 {
+            let packets = counted(self.left_out, "packet was", "packets were");
+            warnings.push(format!(
+                "{packets} left out between those that are shown: at most {MOST_MARKED} are under way at a time, and a \
+                 lab marks none while this command has lines to read; a larger --one-in leaves out fewer"
+            ));
+        }
+        if self.missed > 0 {
+            let steps = counted(self.missed, "step is", "steps are");
+            warnings.push(format!(
+                "{steps} missing: a lab keeps {MOST_WAITING} of them for a command that is slow to read"
+            ));
+        }
+        let short = warnings.iter();
+        short.for_each(|warning| say(format_args!("warning: {warning}")));
+        Ok(match warnings.is_empty() {
+            true => Exit::Ok,
+            false => Exit::Warnings,
+        })
     }
 }
