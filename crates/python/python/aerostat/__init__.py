@@ -3,6 +3,6 @@
 Units stand in the names of columns (`_s` seconds, `_bps` bits per second); docs/results.md has their meanings.
 """
 
-from ._aerostat import Lab, LabError, Results, __version__
+from ._aerostat import Lab, LabError, LimitError, Results, Table, __version__, labs
 
-__all__ = ["Lab", "LabError", "Results", "__version__"]
+__all__ = ["Lab", "LabError", "LimitError", "Results", "Table", "__version__", "labs"]

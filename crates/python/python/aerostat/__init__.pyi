@@ -1,29 +1,15 @@
-from os import PathLike
+"""Labs of ATM networks in virtual time.
 
-Value = str | bool | int | float
+Units stand in the names of columns (`_s` seconds, `_bps` bits per second); docs/results.md has their meanings.
+"""
 
-__version__: str
-
-class LabError(Exception):
-    """A mistake in a lab. Line and column count from 1."""
-    file: str
-    line: int
-    column: int
-    message: str
-    hint: str | None
-
-class Lab:
-    """The text of a lab file, with changes of it."""
-    warnings: list[str]
-    def __init__(self, path: str | PathLike[str], *, set: dict[str, Value] | None = None) -> None: ...
-    @staticmethod
-    def from_text(text: str, *, name: str = "lab", set: dict[str, Value] | None = None) -> Lab: ...
-    def run(
-        self, seed: int | None = None, until: str | None = None, set: dict[str, Value] | None = None
-    ) -> Results: ...
-
-class Results:
-    """The results of a run."""
-    def tables(self) -> list[str]: ...
-    def table(self, name: str) -> list[dict[str, str | bool | int | float | None]]: ...
-    def json(self) -> str: ...
+from ._aerostat import (
+    Lab as Lab,
+    LabError as LabError,
+    LimitError as LimitError,
+    Results as Results,
+    Table as Table,
+    Value as Value,
+    __version__ as __version__,
+    labs as labs,
+)
