@@ -141,6 +141,12 @@ fn find(given: &Path) -> PyResult<Source> {
     Ok(Source { name, text })
 }
 
+/// A value of a lab file as its text in YAML.
+#[pyfunction]
+pub(crate) fn value_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    yaml(value)
+}
+
 /// Names of the labs that are part of the module.
 #[pyfunction]
 pub(crate) fn labs() -> Vec<&'static str> {

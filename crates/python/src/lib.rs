@@ -4,6 +4,7 @@
 //! lab.rs      a lab: its text, and changes of it     mistake.rs  exceptions with places
 //! run.rs      one run                                results.rs  the results of a run
 //! table.rs    a table as columns of Apache Arrow     written.rs  labs that were built in code
+//! sweep.rs    runs of a sweep, and their table
 //! ```
 //!
 //! A [`lab::Lab`] is text and changes of it. Each run reads them anew, so a run is a function of them alone, and a lab
@@ -15,6 +16,7 @@ mod lab;
 mod mistake;
 mod results;
 mod run;
+mod sweep;
 mod table;
 mod written;
 
@@ -30,5 +32,9 @@ fn _aerostat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lab::Lab>()?;
     module.add_class::<results::Results>()?;
     module.add_class::<table::Table>()?;
+    module.add("SweepError", py.get_type::<sweep::SweepError>())?;
+    module.add_class::<sweep::Sweep>()?;
+    module.add_function(wrap_pyfunction!(lab::value_text, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::point, module)?)?;
     module.add_function(wrap_pyfunction!(lab::labs, module)?)
 }

@@ -5,7 +5,8 @@
 //! long for it. Counts are `uint64`.
 
 use aerostat_lab::results::{FlatTable, columns, flat_value};
-use aerostat_node::inspect::{FlatColumn, Kind, Value};
+use aerostat_node::inspect::{Kind, Value};
+use aerostat_sweep::shape as sweep;
 use aerostat_wire::counted;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -17,7 +18,9 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
+use serde::Deserialize as _;
 use serde_json::json;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A table of the results. Copies of it share the columns.
@@ -34,7 +37,7 @@ impl Table {
         let nodes = table.info.of_nodes();
         let declared = columns(table.info);
         let made = declared.iter().map(|column| {
-            let array = array(table, column);
+            let array = array(column.kind, table.cells(column));
             let null = column.null || column.rare || nodes;
             (
                 Field::new(&column.name, array.data_type().clone(), null),
@@ -42,9 +45,35 @@ impl Table {
             )
         });
         let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = made.unzip();
+        Self::of_columns(&table.info.flat_name(), fields, arrays)
+    }
+
+    /// The table of a sweep, with these columns.
+    pub(crate) fn of_rows(
+        name: &str,
+        fields: &[sweep::Field],
+        rows: Vec<Vec<serde_json::Value>>,
+    ) -> PyResult<Self> {
+        let made = fields.iter().enumerate().map(|(at, field)| {
+            let cells = rows.iter().map(|row| match row.get(at) {
+                Some(cell) => Value::deserialize(cell).unwrap_or(Value::None),
+                None => Value::None,
+            });
+            let array = array(field.kind, cells.map(Cow::Owned));
+            let null = field.null || array.null_count() > 0;
+            (
+                Field::new(&field.name, array.data_type().clone(), null),
+                array,
+            )
+        });
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = made.unzip();
+        Self::of_columns(name, fields, arrays)
+    }
+
+    fn of_columns(name: &str, fields: Vec<Field>, arrays: Vec<ArrayRef>) -> PyResult<Self> {
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
         Ok(Self {
-            name: table.info.flat_name().to_string(),
+            name: name.to_owned(),
             batch: batch.map_err(failed)?,
         })
     }
@@ -55,9 +84,8 @@ fn failed(error: ArrowError) -> PyErr {
 }
 
 /// The values of a column. Counts by name are JSON, as in CSV.
-fn array(table: &FlatTable<'_>, column: &FlatColumn) -> ArrayRef {
-    let cells = table.cells(column);
-    match column.kind {
+fn array<'a>(kind: Kind, cells: impl Iterator<Item = Cow<'a, Value>>) -> ArrayRef {
+    match kind {
         Kind::Text | Kind::Counts | Kind::Group(_) => {
             let texts = cells.map(|cell| match cell.as_ref() {
                 Value::None => None,

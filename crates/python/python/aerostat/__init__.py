@@ -3,6 +3,20 @@
 Units stand in the names of columns (`_s` seconds, `_bps` bits per second); docs/results.md has their meanings.
 """
 
-from ._aerostat import Lab, LabError, LimitError, Results, Table, __version__, labs
+from ._aerostat import Lab, LabError, LimitError, Results, SweepError, Table, __version__, labs
+from ._sweep import Sweep, sweep
+from ._worker import VersionError
 
-__all__ = ["Lab", "LabError", "LimitError", "Results", "Table", "__version__", "labs"]
+__all__ = [
+    "Lab",
+    "LabError",
+    "LimitError",
+    "Results",
+    "Sweep",
+    "SweepError",
+    "Table",
+    "VersionError",
+    "__version__",
+    "labs",
+    "sweep",
+]

@@ -28,6 +28,9 @@ class LabError(Exception):
 class LimitError(TimeoutError):
     """A run took longer than its limit of real time."""
 
+class SweepError(Exception):
+    """A sweep that did not come to its end."""
+
 class Lab:
     """The text of a lab file, with changes of it. A Lab can be pickled."""
 
