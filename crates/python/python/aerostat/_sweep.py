@@ -3,6 +3,7 @@
 import concurrent.futures
 import itertools
 import os
+import queue as queues
 import secrets
 import tempfile
 import warnings
@@ -15,6 +16,8 @@ from ._worker import VersionError, work
 
 # A task is worth its way to a worker and back.
 TASK_SECONDS = 1.0
+# A signal that comes as a wait begins is seen at its end.
+LOOK_SECONDS = 0.05
 
 
 class Sweep:
@@ -135,7 +138,8 @@ def _run(asked, common, runs, path, executor, again, workers, progress):
 
 def _all(asked, common, todo, executor, workers, failed, progress, path):
     """Makes runs, and keeps each as soon as its task has ended."""
-    queue, pending, ended = deque(todo), {}, 0
+    queue, pending, ended = deque(todo), set(), 0
+    done = queues.SimpleQueue()
     seconds = None  # Mean real time of a run.
 
     def take(future):
@@ -162,11 +166,15 @@ def _all(asked, common, todo, executor, workers, failed, progress, path):
             while queue and len(pending) < 2 * workers:
                 numbers = [queue.popleft() for _ in range(min(size(), len(queue)))]
                 task = [(number, *asked.run(number)) for number in numbers]
-                pending[executor.submit(work, common, task)] = numbers
-            done, _ = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in done:
-                del pending[future]
-                take(future)
+                future = executor.submit(work, common, task)
+                pending.add(future)
+                future.add_done_callback(done.put)
+            try:
+                future = done.get(timeout=LOOK_SECONDS)
+            except queues.Empty:
+                continue
+            pending.discard(future)
+            take(future)
     except BaseException as error:
         asked.end()
         _rescue(pending, take)
