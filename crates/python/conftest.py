@@ -8,6 +8,7 @@ from pathlib import Path
 import aerostat
 import pytest
 
+pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,5 +1,6 @@
 //! A lab: its text, and changes of it.
 
+use crate::checks;
 use crate::mistake::Mistake;
 use crate::results::Results;
 use crate::run::{self, Bounds};
@@ -20,12 +21,15 @@ const MAX_FILE: u64 = 4 << 20;
 /// A lab: the text of its file, and changes of it.
 #[pyclass(frozen, module = "aerostat")]
 pub(crate) struct Lab {
-    pub(crate) name: String,
+    /// The file, or what stands for it in messages.
+    pub(crate) file: String,
     pub(crate) text: String,
     pub(crate) set: Vec<String>,
     /// Warnings about the lab, one a line each.
     #[pyo3(get)]
     warnings: Vec<String>,
+    /// Its key `name`, or the name of its file without the ending.
+    name: String,
 }
 
 impl Lab {
@@ -33,17 +37,33 @@ impl Lab {
         Self::of(name, text, set).map_err(|mistake| mistake.raise(py))
     }
 
-    fn of(name: String, text: String, set: Vec<String>) -> Result<Self, Mistake> {
+    /// The changes of this lab, and those of one run.
+    fn all_changes(
+        &self,
+        seed: Option<u64>,
+        until: Option<&Bound<'_, PyAny>>,
+        set: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<Override>> {
+        let mut all = overrides(&self.set);
+        all.extend(overrides(&changes(set)?));
+        all.extend(seed.map(|seed| Override::of("seed", "seed", &seed.to_string())));
+        let until = until.map(time).transpose()?;
+        all.extend(until.map(|until| Override::of("until", "until", &until)));
+        Ok(all)
+    }
+
+    fn of(file: String, text: String, set: Vec<String>) -> Result<Self, Mistake> {
         let changes = overrides(&set);
-        let checked = run::read(&name, &text, &changes)?;
+        let checked = run::read(&file, &text, &changes)?;
         let found = &checked.warnings;
         let warnings = found.iter().map(|one| Mistake::of(found, one).shown());
         let warnings = warnings.collect();
         Ok(Self {
-            name,
+            file,
             text,
             set,
             warnings,
+            name: checked.lab.name,
         })
     }
 }
@@ -196,13 +216,53 @@ impl Lab {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let restore = py.get_type::<Self>().getattr("_restore")?;
-        let parts = (&*self.name, &*self.text, self.set.clone()).into_pyobject(py)?;
+        let parts = (&*self.file, &*self.text, self.set.clone()).into_pyobject(py)?;
         (restore, parts).into_pyobject(py)
+    }
+
+    /// Judges the lab by checks, those of its file or others, in virtual time.
+    #[pyo3(signature = (checks=None, seed=None, until=None, set=None, *, limit=None))]
+    fn check<'py>(
+        &self,
+        py: Python<'py>,
+        checks: Option<&Bound<'py, PyList>>,
+        seed: Option<u64>,
+        until: Option<&Bound<'py, PyAny>>,
+        set: Option<&Bound<'py, PyDict>>,
+        limit: Option<f64>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let all = self.all_changes(seed, until, set)?;
+        let checks = checks.map(Written::list).transpose()?;
+        let bounds = Bounds {
+            limit,
+            ..Bounds::default()
+        };
+        let judged = py.detach(|| checks::judge(self, &all, checks.as_ref(), bounds));
+        let judged = judged.map_err(|ended| ended.raise(py))?;
+        let dict = |one: checks::Judged| {
+            let dict = PyDict::new(py);
+            dict.set_item("title", one.title)?;
+            dict.set_item("stage", one.stage)?;
+            dict.set_item("level", if one.required { "required" } else { "warning" })?;
+            dict.set_item("verdict", one.verdict)?;
+            dict.set_item("points", one.points)?;
+            dict.set_item("of", one.of)?;
+            dict.set_item("text", one.text)?;
+            dict.set_item("details", one.details)?;
+            Ok(dict)
+        };
+        judged.into_iter().map(dict).collect()
     }
 
     /// The file, or what stands for it in messages.
     #[getter]
     fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Name of the lab: its key `name`, or that of its file without the ending.
+    #[getter]
+    fn name(&self) -> &str {
         &self.name
     }
 
@@ -222,7 +282,7 @@ impl Lab {
         let changes = self.set.iter().map(|change| format!(", {change}"));
         format!(
             "<aerostat.Lab {}{}>",
-            self.name,
+            self.file,
             changes.collect::<String>()
         )
     }
@@ -237,11 +297,7 @@ impl Lab {
         set: Option<&Bound<'_, PyDict>>,
         limit: Option<f64>,
     ) -> PyResult<Results> {
-        let mut all = overrides(&self.set);
-        all.extend(overrides(&changes(set)?));
-        all.extend(seed.map(|seed| Override::of("seed", "seed", &seed.to_string())));
-        let until = until.map(time).transpose()?;
-        all.extend(until.map(|until| Override::of("until", "until", &until)));
+        let all = self.all_changes(seed, until, set)?;
         let bounds = Bounds {
             limit,
             ..Bounds::default()

@@ -4,7 +4,7 @@
 //! lab.rs      a lab: its text, and changes of it     mistake.rs  exceptions with places
 //! run.rs      one run                                results.rs  the results of a run
 //! table.rs    a table as columns of Apache Arrow     written.rs  labs that were built in code
-//! sweep.rs    runs of a sweep, and their table
+//! sweep.rs    runs of a sweep, and their table       checks.rs   checks of a lab
 //! ```
 //!
 //! A [`lab::Lab`] is text and changes of it. Each run reads them anew, so a run is a function of them alone, and a lab
@@ -12,6 +12,7 @@
 //!
 //! The package in `python/aerostat` gives these classes their public names; its stubs have the types.
 
+mod checks;
 mod lab;
 mod mistake;
 mod results;

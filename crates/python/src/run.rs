@@ -47,8 +47,8 @@ pub(crate) enum Ended {
     Wrong(Mistake),
     /// A signal's handler has raised this.
     Raised(PyErr),
-    /// The run reached its limit of real time: seconds of virtual time so far, and the limit.
-    Late(f64, f64),
+    /// The run reached its limit of real time: seconds of virtual time so far, if known, and the limit.
+    Late(Option<f64>, f64),
     /// Another thread wished the end.
     Wished,
 }
@@ -59,9 +59,13 @@ impl Ended {
         match self {
             Self::Wrong(mistake) => mistake.raise(py),
             Self::Raised(raised) => raised,
-            Self::Late(reached, limit) => LimitError::new_err(format!(
-                "the run was ended at its limit of {limit} s of real time; it had reached {reached:.3} s of virtual time"
-            )),
+            Self::Late(reached, limit) => {
+                let so_far = |reached| format!("; it had reached {reached:.3} s of virtual time");
+                let so_far = reached.map(so_far).unwrap_or_default();
+                LimitError::new_err(format!(
+                    "the run was ended at its limit of {limit} s of real time{so_far}"
+                ))
+            }
             Self::Wished => pyo3::exceptions::PyKeyboardInterrupt::new_err("the sweep was ended"),
         }
     }
@@ -97,14 +101,14 @@ pub(crate) fn check(name: &str, text: &str, set: &[Override]) -> Result<Checked,
 
 /// Runs a lab with these changes, which include its own; the caller has not the lock of the interpreter.
 pub(crate) fn run(lab: &Lab, set: &[Override], bounds: Bounds) -> Result<Done, Ended> {
-    let checked = check(&lab.name, &lab.text, set).map_err(Ended::Wrong)?;
+    let checked = check(&lab.file, &lab.text, set).map_err(Ended::Wrong)?;
     let mut asker = Asker::new(bounds);
     let mut run = LabRun::new(&checked.lab, &mut asker);
     run.start();
     run.run_to_end();
     // Nothing is captured, so nothing can fail to be written.
     let (report, _) = run.finish_both();
-    if let Some(ended) = asker.why(report.end.as_secs_f64()) {
+    if let Some(ended) = asker.why(Some(report.end.as_secs_f64())) {
         return Err(ended);
     }
     let warnings = warnings(&report, &checked.lab, Time::Virtual);
@@ -117,7 +121,7 @@ pub(crate) fn run(lab: &Lab, set: &[Override], bounds: Bounds) -> Result<Done, E
 }
 
 /// A watcher that asks whether the run shall end.
-struct Asker {
+pub(crate) struct Asker {
     bounds: Bounds,
     began: Instant,
     asked: Cell<Instant>,
@@ -127,7 +131,8 @@ struct Asker {
 }
 
 impl Asker {
-    fn new(bounds: Bounds) -> Self {
+    /// A watcher from now on.
+    pub(crate) fn new(bounds: Bounds) -> Self {
         let now = Instant::now();
         Self {
             bounds,
@@ -143,8 +148,8 @@ impl Asker {
         self.late.get() || self.wished.get() || self.raised.borrow().is_some()
     }
 
-    /// The reason of the end, if it is not that of the lab file; `reached` is the virtual time, seconds.
-    fn why(self, reached: f64) -> Option<Ended> {
+    /// The reason of the end, if it is not that of the lab file; `reached` is the virtual time, seconds, if known.
+    pub(crate) fn why(self, reached: Option<f64>) -> Option<Ended> {
         let limit = self.bounds.limit.unwrap_or_default();
         match self.raised.into_inner() {
             Some(raised) => Some(Ended::Raised(raised)),

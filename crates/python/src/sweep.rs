@@ -184,7 +184,7 @@ impl Sweep {
                 Some(key) => key.clone(),
                 None => {
                     let set = self.changes(variant);
-                    let checked = py.detach(|| run::check(&lab.name, &lab.text, &set));
+                    let checked = py.detach(|| run::check(&lab.file, &lab.text, &set));
                     identity(&checked.map_err(|mistake| mistake.raise(py))?)
                 }
             };

@@ -30,6 +30,16 @@ impl Written {
         Ok(written)
     }
 
+    /// The checks of this list.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(crate) fn list(entries: &Bound<'_, PyList>) -> PyResult<Self> {
+        let mut written = Self::default();
+        written.value(entries, "", 0, "")?;
+        Ok(written)
+    }
+
     fn line(&mut self, text: &str, path: &str) {
         self.text.push_str(text);
         self.text.push('\n');

@@ -4,10 +4,12 @@ Units stand in the names of columns (`_s` seconds, `_bps` bits per second); docs
 """
 
 from ._aerostat import Lab, LabError, LimitError, Results, SweepError, Table, __version__, labs
+from ._live import CommandError, Up, program, up
 from ._sweep import Sweep, sweep
 from ._worker import VersionError
 
 __all__ = [
+    "CommandError",
     "Lab",
     "LabError",
     "LimitError",
@@ -15,8 +17,11 @@ __all__ = [
     "Sweep",
     "SweepError",
     "Table",
+    "Up",
     "VersionError",
     "__version__",
     "labs",
+    "program",
     "sweep",
+    "up",
 ]

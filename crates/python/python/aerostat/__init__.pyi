@@ -3,11 +3,13 @@
 Units stand in the names of columns (`_s` seconds, `_bps` bits per second); docs/results.md has their meanings.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from subprocess import CompletedProcess
+from typing import Any, Literal
 
 from ._aerostat import (
     Lab as Lab,
@@ -23,6 +25,67 @@ from ._aerostat import (
 
 class VersionError(RuntimeError):
     """A worker has another version of the module than the sweep; the message has both."""
+
+class CommandError(Exception):
+    """A command of the program has failed."""
+
+    words: list[str]
+    code: int
+    """Exit code, as docs and `--help` list them: 1 failed, 2 wrong usage, 4 the lab does not run, 5 no right."""
+    message: str
+
+def program() -> str:
+    """The path of the program that runs labs in real time: AEROSTAT, that of this package, or the first on PATH.
+
+    Raises FileNotFoundError."""
+
+class Up(AbstractContextManager[Up]):
+    """A running lab."""
+
+    lab: Lab
+    name: str
+    warnings: list[str]
+    """What the program said as the lab began and ended."""
+    results: dict[str, Any] | None
+    """The document of results of docs/results.md, when the lab has ended."""
+
+    def down(self) -> dict[str, Any]:
+        """Ends the lab, and gives its results. The end of the context does the same."""
+    def exec(
+        self, node: str, *command: str, input: str | None = None, timeout: float | None = None, check: bool = False
+    ) -> CompletedProcess[str]:
+        """Runs a command in a kernel host. `timeout` is in seconds; all else is as for subprocess.run."""
+    def inspect(self, *words: str, table: str | None = None) -> list[dict[str, Any]]:
+        """Rows of the present state: of nodes and kinds of state, such as `inspect("s1", "port")`."""
+    def fault(self, action: Literal["crash", "restart", "link-down", "link-up"], what: str) -> None:
+        """Breaks or mends a node, a service (NODE/SERVICE) or a link."""
+    def link(self, name: str | None = None, **values: Value) -> list[dict[str, Any]]:
+        """Gives a link new values, such as `delay="5ms"`, and shows it; without a name shows all links.
+
+        Names are those of `aerostat link set`; `rate__up` stands for `rate.up`."""
+    def reset_link(self, name: str) -> None:
+        """Gives a link the values of the lab file again."""
+    def capture(
+        self, path: str | PathLike[str], *links: str, cells: bool = False, both_ends: bool = False
+    ) -> AbstractContextManager[Path]:
+        """Records links, all if none is named, into a pcapng file while the context lasts."""
+    def events(self, follow: bool = True) -> Iterator[dict[str, Any]]:
+        """What happens: `time` in seconds from the start, `node`, `event`, `text`, `fields`.
+
+        First comes what has happened, then with `follow` what happens, until the lab ends."""
+
+def up(
+    lab: Lab | str | PathLike[str],
+    *,
+    set: Mapping[str, Value] | None = None,
+    name: str | None = None,
+    embedded: bool = False,
+    split: bool = False,
+) -> Up:
+    """A lab in real time: `with up("two-subnets") as lab:` starts it, waits until it is ready, and ends it.
+
+    `set` and `name` change the lab. `embedded` and `split` are those of `aerostat up`; hosts with namespaces of their
+    own need root. Raises CommandError, also if a lab of this name is running; VersionError for another program."""
 
 class Sweep:
     """The runs of a sweep that are done, as one table. pyarrow and others read it as they read a Table."""

@@ -36,6 +36,8 @@ class Lab:
 
     warnings: list[str]
     """Warnings about the lab, one a line each."""
+    name: str
+    """Its key `name`, or the name of its file without the ending."""
     file: str
     """The file, or what stands for it in messages."""
     text: str
@@ -69,6 +71,20 @@ class Lab:
 
         `seed` is from 0 to 2**64 - 1. `until` is seconds of virtual time, or text with a unit such as "200ms".
         `limit` is the longest real time of the run, seconds; LimitError ends it."""
+
+    def check(
+        self,
+        checks: list[dict[str, Any]] | None = None,
+        seed: int | None = None,
+        until: str | float | None = None,
+        set: Mapping[str, Value] | None = None,
+        *,
+        limit: float | None = None,
+    ) -> list[dict[str, Any]]:
+        """Judges the lab by checks of docs/checks.md, those of its file or others, in virtual time.
+
+        Each has `title`, `stage`, `level`, `verdict` ("pass", "fail", "warning", "unjudged" or "skipped"), `points`,
+        `of`, `text` and `details`. `limit` is in seconds of real time."""
 
 class Results:
     """The results of a run. `results.flows` and `results["mpc.ingress"]` are tables. Results can be pickled."""
