@@ -9,11 +9,12 @@ usage() {
 usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
                     [--from SEED] [--corpus DIR]
 
-Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, page, peers, packages, first. Without options each fuzz target
+Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, page, peers, packages, first, python. Without options each fuzz target
 runs 300 s (machine_tcp 10 million inputs, at most 40 times as long), then 100000 mutants, 10000 schedules, tests with 20
 seeds, an hour in which busy loops take all cores and no healthy daemon may be replaced, 40 random labs beside Linux
 kernels (root), all labs in a browser's tab and the page of a lab for eight hours of it (chromium), the virtual machines of interop/ with every version of the UNI,
-packages built twice and tried on a new Debian (cargo-deb, debootstrap), and the README's first command in a clone without a build: a night. --short takes about fifteen minutes: 10 s, 2000,
+packages built twice and tried on a new Debian (cargo-deb, debootstrap), the README's first command in a clone without
+a build, and the Python module on workers of Dask: a night. --short takes about fifteen minutes: 10 s, 2000,
 100, 2, one minute, 2 labs.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
 --corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
@@ -22,7 +23,7 @@ TEXT
 }
 
 fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20 busy_seconds=3600 worlds=40
-from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,tabs,page,peers,packages,first
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests,papers,busy,worlds,tabs,page,peers,packages,first,python
 # A target that is known to fail, and the words of its failure; other words are a failure like any other. Empty: no target is known to fail.
 known_target="" known_words="${NIGHTLY_KNOWN_WORDS:-}"
 
@@ -42,7 +43,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case ,$parts, in
-    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,tabs,* | *,page,* | *,peers,* | *,packages,* | *,first,*) ;;
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,* | *,papers,* | *,busy,* | *,worlds,* | *,tabs,* | *,page,* | *,peers,* | *,packages,* | *,first,* | *,python,*) ;;
     *) usage >&2; exit 2 ;;
 esac
 mkdir -p "$corpus/failed"
@@ -200,6 +201,9 @@ first() {
     return $code
 }
 wanted first && attempt first first
+# The Python module with Dask's workers, of which one is killed.
+python_module() { cargo build -q --release -p aerostat-cli && AEROSTAT=$PWD/target/release/aerostat crates/python/test --nightly; }
+wanted python && attempt python python_module
 
 printf '\nSummary\n'
 printf '  %s\n' "${summary[@]}"

@@ -34,7 +34,6 @@ pub(crate) mod reproduce;
 mod rfc2544;
 pub(crate) mod run;
 mod site;
-mod store;
 mod trace;
 mod up;
 mod validate;

@@ -3,19 +3,20 @@
 //! The list is the table of `labs/exercises/README.md`. Students get the task and the checks, except for numbers that
 //! are to be predicted: their checks have the number, so they stay in the program, and `check --checks NAME` uses them.
 
-use crate::shipped::{File, files};
+use aerostat_lab::embedded;
+use aerostat_lab::shipped::File;
 use std::fmt::Write as _;
 
 const LIST: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/labs/exercises/README.md"
 ));
-const CHECKS: &[File] = files!("exercises/" "/checks.yml":
+const CHECKS: &[File] = embedded!("exercises/" "/checks.yml":
     "address" "atmarp-server" "bursts" "call" "cells" "classical-ip" "crossed-labels" "cut-through" "detection"
     "distance" "early-discard" "first-elan" "full-buffer" "full-line" "goodput" "ilmi" "key" "lossy" "mesh"
     "neighbour" "padding" "permanent" "pppoe" "renewal" "sap" "set-up" "short-queue" "shortcut" "threshold"
     "transactions" "unshaped" "vccs" "voice" "weights" "window" "wrong-elan");
-const TASKS: &[File] = files!("exercises/" "/task.atm.yml":
+const TASKS: &[File] = embedded!("exercises/" "/task.atm.yml":
     "address" "atmarp-server" "bursts" "cells" "crossed-labels" "detection" "distance" "early-discard" "full-buffer"
     "goodput" "key" "lossy" "mesh" "neighbour" "pppoe" "renewal" "sap" "set-up" "threshold" "transactions" "unshaped"
     "vccs" "weights" "wrong-elan");

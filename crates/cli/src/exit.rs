@@ -3,6 +3,7 @@
 use aerostat_lab::printable;
 use aerostat_live::charset;
 pub(crate) use aerostat_live::charset::say;
+use aerostat_sweep::failure::{self as sweep, Kind};
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -60,6 +61,39 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl From<sweep::Failure> for Failure {
+    fn from(failure: sweep::Failure) -> Self {
+        let exit = match failure.kind {
+            Kind::Usage => Exit::Usage,
+            Kind::Failed => Exit::Failed,
+            Kind::Privilege => Exit::Privilege,
+            // A reader that closes the pipe has read enough: that is success.
+            Kind::Closed => return Self::new(Exit::Ok, ""),
+        };
+        Self {
+            exit,
+            message: failure.message,
+            hint: failure.hint,
+        }
+    }
+}
+
+impl From<Failure> for sweep::Failure {
+    fn from(failure: Failure) -> Self {
+        let kind = match failure.exit {
+            Exit::Usage => Kind::Usage,
+            Exit::Privilege => Kind::Privilege,
+            Exit::Ok => Kind::Closed,
+            _ => Kind::Failed,
+        };
+        Self {
+            kind,
+            message: failure.message,
+            hint: failure.hint,
+        }
     }
 }
 

@@ -6,7 +6,6 @@
 //! exit.rs    exit codes and failures         output.rs  tables, JSON, CSV
 //! linux_text.rs  the texts of linux-atm's tools
 //! client.rs  talking to a running lab        labs.rs    finding and reading labs
-//! shipped.rs the labs that are part of the program
 //! exercises.rs its exercises
 //! words.rs   options that may stand before the verb      names.rs   what the shell completes
 //! preload.rs the library for programs with ATM sockets of Linux
@@ -29,7 +28,6 @@ mod output;
 mod plot;
 mod preload;
 mod progress;
-mod shipped;
 mod site;
 mod version;
 mod web;

@@ -43,7 +43,7 @@ pub(crate) fn shipped_labs() -> ArgValueCandidates {
 }
 
 fn shipped() -> impl Iterator<Item = String> {
-    crate::shipped::labs().map(|lab| lab.0.to_owned())
+    aerostat_lab::shipped::labs().map(|lab| lab.0.to_owned())
 }
 
 /// Lab files, and those of the names that begin with what is typed.

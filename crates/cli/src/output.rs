@@ -13,8 +13,9 @@ mod choice;
 mod csv;
 mod width;
 
+pub(crate) use aerostat_sweep::text::{plain, quoted};
 pub(crate) use choice::{DIRECTORY, check, check_directory, write_chosen};
-pub(crate) use csv::{quoted, write_csv_table};
+pub(crate) use csv::write_csv_table;
 
 pub(crate) use aerostat_view::Rows;
 
@@ -167,15 +168,6 @@ fn render(rows: &Rows, layout: Layout) -> String {
 fn is_numeric(rows: &Rows, at: usize) -> bool {
     let mut values = rows.rows.iter().filter_map(|row| row.get(at));
     !rows.rows.is_empty() && values.all(|value| value.is_number() || value.is_null())
-}
-
-/// A value as text, without quotes.
-pub(crate) fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// A value for people: as [`plain`], but numbers have no more decimals than people read.

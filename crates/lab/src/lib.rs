@@ -13,6 +13,7 @@
 //! | results | [`report`], [`results`], [`circuits`], [`dialogues`], [`books`], [`fairness`], [`occupancy`] |
 //! | what a lab should do, and whether it does | [`checks`] |
 //! | how files are written | [`files`] |
+//! | labs that every program has | [`shipped`] |
 //!
 //! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
 //! wrong and where. The drivers, `aerostat-sim` and `aerostat-live`, build their nodes from [`model::Lab`] alone.
@@ -74,6 +75,7 @@ mod resolve;
 pub mod results;
 pub mod routing;
 pub mod settings;
+pub mod shipped;
 pub mod starts;
 pub mod stream;
 mod trace;

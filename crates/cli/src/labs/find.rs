@@ -11,8 +11,8 @@
 //! A file comes before a lab of the program with the same name, and standard error says so.
 
 use crate::exit::{Failure, say};
-use crate::shipped::{self, File};
 use aerostat_lab::diag::nearest;
+use aerostat_lab::shipped::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 

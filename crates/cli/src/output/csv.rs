@@ -1,6 +1,6 @@
 //! Comma-separated values: one table under one line of column names.
 
-use super::{Rows, plain};
+use super::{Rows, plain, quoted};
 use serde_json::Value;
 use std::io::{self, Write};
 
@@ -83,13 +83,4 @@ impl<'a> Csv<'a> {
 pub(crate) fn write_csv_table(out: &mut impl Write, rows: &Rows) -> io::Result<()> {
     let tables = std::slice::from_ref(rows);
     Csv::all(tables).iter().try_for_each(|csv| csv.write(out))
-}
-
-/// A value of comma-separated values.
-pub(crate) fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }

@@ -4,6 +4,7 @@ use super::{flows, network, programs};
 use crate::report::SHOWN;
 use aerostat_node::inspect::{self, Column, FlatColumn, Importance, Kind, Table, TableInfo};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// The tables that a lab has only if something in its file asks for them.
@@ -142,6 +143,21 @@ impl<'a> FlatTable<'a> {
         let mut columns = columns(self.info);
         columns.retain(|column| !column.rare || !lacked(column));
         columns
+    }
+
+    /// The values of one column, row by row; [`inspect::Value::None`] where a row has none.
+    pub fn cells<'b>(
+        &'b self,
+        column: &'b FlatColumn,
+    ) -> impl Iterator<Item = Cow<'b, inspect::Value>> {
+        self.parts.iter().flat_map(move |(node, table)| {
+            let of_node = node.filter(|_| column.path == (NODE, None));
+            let rows = table.rows.iter();
+            rows.map(move |row| match of_node {
+                Some(node) => Cow::Owned(inspect::Value::Text(node.to_owned())),
+                None => Cow::Borrowed(table.cell(row, column.path)),
+            })
+        })
     }
 
     /// The values of these columns, row by row. Counts by name are text, because names may contain any separator.

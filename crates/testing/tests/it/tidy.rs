@@ -43,6 +43,11 @@ fn dependencies_point_one_way() {
                 "aerostat-lab",
             ][..],
         ),
+        // Runs come from the command, or from Python.
+        (
+            "aerostat-sweep",
+            &["aerostat-wire", "aerostat-node", "aerostat-lab"][..],
+        ),
         (
             "aerostat-live",
             &[
@@ -237,9 +242,9 @@ const NEVER_ONE: &[(&str, &str)] = &[
     ("view/src/warnings.rs", "{count} nodes have not"),
     ("cli/src/cmd/run/many.rs", "a name of {longest} octets"),
     ("cli/src/cmd/pool.rs", "{some} of {jobs} runs at"),
-    ("cli/src/cmd/run/many/variants.rs", "{count} runs: {most}"),
-    ("cli/src/cmd/run/many/variants.rs", "{option} names"),
-    ("cli/src/cmd/run/many/variants.rs", "{option} links"),
+    ("sweep/src/variants.rs", "{count} runs: {most}"),
+    ("sweep/src/variants.rs", "{option} names"),
+    ("sweep/src/variants.rs", "{option} links"),
     ("clib/src/calls.rs", "has {} octets, and its place"),
     ("clib/src/user_data.rs", "{length} octets of user data"),
     ("lab/src/dialogues.rs", "failed {times} times"),

@@ -12,7 +12,8 @@ use super::drawings::Plot;
 use super::drawings::trace::Trace;
 use super::live::Live;
 use crate::exit::Failure;
-use crate::shipped::{File, files};
+use aerostat_lab::embedded;
+use aerostat_lab::shipped::File;
 pub(super) use files::Files;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 
-const ENTRIES: &[File] = files!("papers/" ".yml":
+const ENTRIES: &[File] = embedded!("papers/" ".yml":
     "thesis-5.1" "thesis-5.2" "thesis-5.3" "thesis-5.4" "thesis-5.5" "thesis-5.6" "thesis-5.7" "thesis-figures" "thesis-6"
     "thesis-variation" "thesis-controls" "detken-3" "detken-6" "detken-8" "detken-9" "cambridge-1" "cambridge-figure2" "cambridge-data" "sara-1" "sara-2" "sara-3" "sara-4" "atp-1" "atp-2"
     "atp-2-tcp" "atp-2-atp" "atp-3" "atp-5" "atp-variation" "controls-papers" "beyond-atp" "beyond-queues" "beyond-tcp" "beyond-mpoa");

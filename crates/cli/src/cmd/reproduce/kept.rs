@@ -6,8 +6,8 @@
 use super::catalogue::Files;
 use super::made;
 use super::model::Plan;
-use crate::cmd::store::{Keeper, Key, Record, Store};
 use crate::exit::Failure;
+use aerostat_sweep::store::{Keeper, Key, Record, Store};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ impl Kept {
         };
         let key = plan.key(files)?;
         match self.added.borrow_mut().insert(name(&key)) {
-            true => self.store.borrow_mut().add(&key, &record).map(|_| ()),
+            true => Ok(self.store.borrow_mut().add(&key, &record).map(|_| ())?),
             false => Ok(()),
         }
     }

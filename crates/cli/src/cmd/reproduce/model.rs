@@ -4,7 +4,6 @@ use super::catalogue::{self, Entry, Files, OfAll, Parameters, Row, Spread, Take}
 use super::drawings::trace::Tables;
 use super::kept::{self, Kept};
 use crate::cmd::pool::Pool;
-use crate::cmd::store::Key;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use aerostat_lab::event::Event;
@@ -13,6 +12,7 @@ use aerostat_lab::{Checked, Override};
 use aerostat_node::inspect::{Table, Value};
 use aerostat_node::rows;
 use aerostat_sim::run::{Watcher, run};
+use aerostat_sweep::store::Key;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 

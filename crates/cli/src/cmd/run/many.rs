@@ -13,7 +13,6 @@
 //! the runs end with their results so far, and no further run starts. If this process dies, the others end with it.
 
 mod out;
-pub(super) mod variants;
 
 use crate::args::RunArgs;
 use crate::cmd::pool::Pool;
@@ -21,10 +20,12 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
 use crate::manifest;
-use aerostat_lab::model::Arrivals;
 use aerostat_lab::{Checked, Diagnostics, Override, ReadError};
 use aerostat_live::force::interrupt_group;
 use aerostat_live::threads::spawn_in;
+use aerostat_sweep::identity;
+pub(crate) use aerostat_sweep::variants::numbers as seeds;
+use aerostat_sweep::variants::{self, Variant};
 use aerostat_wire::counted;
 use out::Results;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,8 +37,6 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use variants::Variant;
-pub(crate) use variants::numbers as seeds;
 
 /// Runs for each job that may start before the oldest one of them has been written.
 pub(super) const AHEAD: usize = 4;
@@ -150,23 +149,7 @@ fn has_changed(
     };
     let overrides = super::overrides(args, &last.overrides(), args.seed);
     let now = input.load(path, &overrides).ok();
-    now.map(|lab| key(&lab)).as_deref() != keys.last().map(|key| &**key)
-}
-
-/// Identity of a lab with its overrides and the traces that it reads.
-fn key(checked: &Checked) -> String {
-    let mut all = checked.digest.clone();
-    let loads = checked
-        .lab
-        .traffic
-        .iter()
-        .filter_map(|flow| flow.load.as_ref());
-    for load in loads {
-        if let Arrivals::Trace(trace) = &load.arrivals {
-            all = aerostat_lab::digest(&all, &[(*trace.digest).into()]);
-        }
-    }
-    all
+    now.map(|lab| identity(&lab)).as_deref() != keys.last().map(|key| &**key)
 }
 
 /// Refuses runs whose directories would have names that are too long for a file system.
@@ -217,9 +200,9 @@ impl Input {
     }
 }
 
-/// Checks the lab with each combination of settings before the first run starts, on all processors; the [`key`] of each
-/// run's lab. Seeds are not part of the combinations, because each of them is valid. `checked` hears of how many more
-/// runs the lab is checked.
+/// Checks the lab with each combination of settings before the first run starts, on all processors; the [`identity`] of
+/// each run's lab. Seeds are not part of the combinations, because each of them is valid. `checked` hears of how many
+/// more runs the lab is checked.
 pub(super) fn check(
     args: &RunArgs,
     path: &Path,
@@ -265,7 +248,7 @@ impl Mistake {
     }
 }
 
-/// Checks the lab with one combination of settings; its [`key`].
+/// Checks the lab with one combination of settings; its [`identity`].
 fn check_one(
     args: &RunArgs,
     path: &Path,
@@ -288,7 +271,7 @@ fn check_one(
         let hint = "'aerostat run --pcap DIR' gives each run a directory of its own";
         return Err(plain(Failure::usage(text).hint(hint)));
     }
-    Ok(key(&checked))
+    Ok(identity(&checked))
 }
 
 /// Plan that the threads share which start runs.

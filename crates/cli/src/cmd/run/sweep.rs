@@ -1,10 +1,9 @@
 //! `aerostat sweep`: many points and seeds of one lab, and one table of their results.
 //!
 //! ```text
-//! points.rs   the runs: grids, lists, seeds         store.rs    the runs that are done, on disk
-//! shape.rs    the rows of a run, and their columns  mean.rs     means and confidence intervals
-//! table.rs    CSV, JSON lines, text for people      parquet.rs  Apache Parquet
-//! plots.rs    what is drawn
+//! aerostat_sweep  the runs, those that are done, rows, means, and the table as CSV, JSON lines or Parquet
+//! people.rs       the table for people
+//! plots.rs        what is drawn
 //! ```
 //!
 //! **How.** The runs are those of `run --sweep` (`many.rs`): a process each, `--jobs` at a time. A run leaves one table
@@ -14,16 +13,11 @@
 //! **Bounds.** In memory are the list of runs, the place of each in the store, and the rows of one point. A table for
 //! people, and a drawing, need all of their rows.
 
-mod mean;
-mod parquet;
+mod people;
 pub(in crate::cmd) mod plots;
-mod points;
-mod shape;
-mod table;
 
-use super::many::{AHEAD, Input, Output, Plan, check, processors, variants::Variant};
+use super::many::{AHEAD, Input, Output, Plan, check, processors};
 use crate::args::{OutputArgs, ResultArgs, RunArgs, SweepArgs, SweepForm};
-use crate::cmd::store::{Keeper, Key, Record, Store};
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::manifest::{self, Manifest, Verb};
@@ -31,21 +25,18 @@ use crate::output::Format;
 use crate::progress;
 use crate::version::VERSION;
 use aerostat_lab::results;
+use aerostat_sweep::points::{self, Asked};
+use aerostat_sweep::shape::{Per, Shape};
+use aerostat_sweep::store::{Key, Record, SWEEP, Store};
+use aerostat_sweep::table::Sink;
+use aerostat_sweep::variants::Variant;
 use aerostat_wire::counted;
 use indicatif::ProgressBar;
+use people::Looks;
 use plots::Plots;
 use serde_json::Value;
-use shape::Shape;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use table::Sink;
-
-/// The file of the runs that are done.
-const KEEPER: Keeper = Keeper {
-    head: "{\"schema\":\"aerostat.sweep.v1\"}\n",
-    what: "sweep",
-    option: "--out",
-};
 
 /// Most lines of the runs themselves, such as warnings, that a sweep shows.
 const LINES: usize = 40;
@@ -58,8 +49,17 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
         Failure::usage(format!("results have no table '{table}'"))
             .hint(format!("tables are {}", super::table_names().join(", ")))
     })?;
-    let variants = points::of(args)?;
-    let shape = Shape::new(info, args.per, args.mean, &variants);
+    let variants = points::of(&Asked {
+        set: &args.set,
+        points: args.points.as_deref(),
+        seeds: args.seeds.as_deref(),
+        until: args.until.as_deref(),
+    })?;
+    let per = match args.per {
+        crate::args::Per::Flow => Per::Flow,
+        crate::args::Per::Run => Per::Run,
+    };
+    let shape = Shape::new(info, per, args.mean, &variants);
     Plots::new(&args.plot, &shape, &variants, "")?;
     let options = options_of_runs(args, table);
     let input = Input::read(&args.lab)?;
@@ -212,6 +212,11 @@ impl Sweep<'_> {
         self.args.jobs.map_or_else(processors, usize::from)
     }
 
+    const fn looks(&self, form: SweepForm, file: bool) -> Looks {
+        let wide = self.args.wide;
+        Looks { form, wide, file }
+    }
+
     fn plan(&self) -> Result<Plan<'_>, Failure> {
         let plan = Plan::new(self.options, &self.args.lab, self.input, self.variants)?;
         Ok(plan.lines(LINES))
@@ -234,14 +239,15 @@ impl Sweep<'_> {
         let bar = self.bar(self.variants.len());
         let mut plots = self.plots()?;
         let mut out = std::io::stdout();
-        let mut sink = Sink::new(&mut out, form, self.args.wide, self.shape)?;
+        let looks = self.looks(form, false);
+        let mut sink = Sink::new(&mut out, &looks, self.shape)?;
         let mut failed = 0;
         let ran = plan.all(jobs, &Interrupt::catch()?, &mut |number, exit, output| {
             bar.inc(1);
             match self.record(number, exit, output)? {
                 Some(record) => {
                     let rows = self.rows(number, &record, &mut plots)?;
-                    sink.add(number, self.variants, rows)
+                    Ok(sink.add(number, self.variants, rows)?)
                 }
                 None => {
                     failed += 1;
@@ -251,7 +257,7 @@ impl Sweep<'_> {
         });
         bar.finish_and_clear();
         // A reader that has read enough is no failure.
-        match ran.done.and_then(|()| sink.finish()) {
+        match ran.done.and_then(|()| Ok(sink.finish()?)) {
             Err(failure) if failure.exit != Exit::Ok => return Err(failure),
             _ => {}
         }
@@ -302,7 +308,7 @@ impl Sweep<'_> {
         let interrupt = Interrupt::catch()?;
         let directory = self.directory(table);
         directory.map_or(Ok(()), manifest::remove)?;
-        let mut store = Store::open(runs, self.args.again, KEEPER)?;
+        let mut store = Store::open(runs, self.args.again, SWEEP)?;
         let keys = (0..self.variants.len()).map(|number| self.key(number));
         let found = store.find(keys)?;
         let mut places = found.places;
@@ -336,7 +342,8 @@ impl Sweep<'_> {
         }
         let mut warn = failed > 0 || found.bad.is_some();
         let mut plots = self.plots()?;
-        Sink::file(table, form, self.args.wide, self.shape, |sink| {
+        let looks = self.looks(form, true);
+        Sink::file(table, &looks, self.shape, |sink| {
             for (number, place) in places.iter().enumerate() {
                 let Some(place) = place else { continue };
                 let record = store.read(*place)?;

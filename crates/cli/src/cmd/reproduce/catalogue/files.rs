@@ -2,7 +2,7 @@
 
 use super::{ENTRIES, LARGEST, wrong};
 use crate::exit::Failure;
-use crate::shipped;
+use aerostat_lab::shipped;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! The results of several runs in one stream, in the order of the runs.
 
 use super::Output;
-use super::variants::Variant;
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{Format, quoted};
 use aerostat_lab::files::{Named, write_whole};
 use aerostat_live::charset;
+use aerostat_sweep::variants::Variant;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Write};
@@ -171,8 +171,8 @@ fn records(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::variants::Setting;
     use super::*;
+    use aerostat_sweep::variants::Setting;
 
     fn variant() -> Variant {
         Variant {

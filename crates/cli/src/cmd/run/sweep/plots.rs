@@ -1,14 +1,14 @@
 //! Drawings of a sweep: columns over a key, maps of two keys, distributions over seeds.
 
-use super::super::many::variants::Variant;
-use super::mean::Moments;
-use super::shape::{Role, Shape};
 use crate::args::PlotArgs;
 use crate::exit::{self, Failure};
 use crate::output::plain;
 use crate::plot::words::{numbers, of_column};
 use crate::plot::{Axis, Drawing, Figure, MOST_SERIES, Map, Point, Scale, Series, Stroke};
 use aerostat_lab::files::{Named, write_whole};
+use aerostat_sweep::mean::Moments;
+use aerostat_sweep::shape::{Role, Shape};
+use aerostat_sweep::variants::Variant;
 use aerostat_wire::counted;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
 //! Apache Parquet: a column for each column of the table, typed; all of them may be empty.
 
-use super::shape::Field;
-use super::table::Out;
-use crate::exit::Failure;
-use crate::output::plain;
+use crate::failure::Failure;
+use crate::shape::Field;
+use crate::table::{Out, Writer as RowWriter};
+use crate::text::plain;
 use aerostat_node::inspect::Kind;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 const ROWS: usize = 10_000;
 
 /// Writes a file.
-pub(super) struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     kinds: Vec<Kind>,
     rows: Vec<Vec<Value>>,
     out: SerializedFileWriter<Out<'a>>,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(out: Out<'a>, fields: &[Field]) -> Result<Self, Failure> {
+    pub(crate) fn new(out: Out<'a>, fields: &[Field]) -> Result<Self, Failure> {
         let columns = fields.iter().map(|field| column(field).map(Arc::new));
         let columns = columns.collect::<Result<_, _>>().map_err(failed)?;
         let schema = Type::group_type_builder("schema").with_fields(columns);
@@ -37,14 +37,6 @@ impl<'a> Writer<'a> {
             rows: Vec::new(),
             out: out.map_err(failed)?,
         })
-    }
-
-    pub(super) fn row(&mut self, row: Vec<Value>) -> Result<(), Failure> {
-        self.rows.push(row);
-        if self.rows.len() == ROWS {
-            self.flush().map_err(failed)?;
-        }
-        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), ParquetError> {
@@ -72,8 +64,18 @@ impl<'a> Writer<'a> {
         group.close()?;
         Ok(())
     }
+}
 
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+impl RowWriter for Writer<'_> {
+    fn row(&mut self, _fields: &[Field], row: Vec<Value>) -> Result<(), Failure> {
+        self.rows.push(row);
+        if self.rows.len() == ROWS {
+            self.flush().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
         if !self.rows.is_empty() {
             self.flush().map_err(failed)?;
         }

@@ -6,8 +6,10 @@
 //! The last member of a line, `sum`, is the checksum of what stands before it. A line that was changed, by hand or by a
 //! bad disk, is no run: the run is done again.
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use aerostat_lab::files;
+use aerostat_lab::results::Document;
+use aerostat_node::inspect::TableInfo;
 use aerostat_wire::aal5::crc32;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -19,36 +21,61 @@ use std::path::{Path, PathBuf};
 
 /// The command whose file it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keeper {
+pub struct Keeper {
     /// The first line of the file, with its end.
-    pub(crate) head: &'static str,
+    pub head: &'static str,
     /// Name of what the command does, as in "no file of a sweep".
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The option that names the file.
-    pub(crate) option: &'static str,
+    pub option: &'static str,
 }
+
+/// The file of `aerostat sweep`.
+pub const SWEEP: Keeper = Keeper {
+    head: "{\"schema\":\"aerostat.sweep.v1\"}\n",
+    what: "sweep",
+    option: "--out",
+};
 
 /// Identity of a run: with the same key a run would give the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Key {
+pub struct Key {
     /// SHA-256 of the lab file with its changes and traces.
-    pub(crate) lab: String,
+    pub lab: String,
     /// Version of the program.
-    pub(crate) version: String,
+    pub version: String,
     /// The table of the results.
-    pub(crate) table: String,
+    pub table: String,
     /// Keys of the sweep with their values, and the seed.
-    pub(crate) run: Map<String, Value>,
+    pub run: Map<String, Value>,
 }
 
 /// Record of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// Its exit code: 0, or 3 for warnings.
-    pub(crate) exit: u8,
-    pub(crate) seed: u64,
+    pub exit: u8,
+    /// Its seed.
+    pub seed: u64,
     /// Rows of the table.
-    pub(crate) rows: Vec<Value>,
+    pub rows: Vec<Value>,
+}
+
+impl Record {
+    /// The rows of this table in the results of a run that has ended with this exit code.
+    #[must_use]
+    pub fn of(document: &Document, info: &'static TableInfo, exit: u8) -> Self {
+        let table = document.flat_table(info);
+        Self {
+            exit,
+            seed: document
+                .head()
+                .get("seed")
+                .and_then(Value::as_u64)
+                .unwrap_or(0),
+            rows: table.objects().map(Value::Object).collect(),
+        }
+    }
 }
 
 /// A line for writing.
@@ -78,24 +105,24 @@ struct Head {
 
 /// Where a run is in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     start: u64,
     len: usize,
 }
 
 /// Runs of a sweep that are done.
-pub(crate) struct Found {
+pub struct Found {
     /// Their places, by the number of the run.
-    pub(crate) places: Vec<Option<Place>>,
+    pub places: Vec<Option<Place>>,
     /// Runs with the same values and seed of another lab, with other options or of another version.
-    pub(crate) stale: usize,
+    pub stale: usize,
     /// Lines that are no runs: how many, and what is wrong with the first.
-    pub(crate) bad: Option<(usize, String)>,
+    pub bad: Option<(usize, String)>,
 }
 
 /// The file. One process at a time has it.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub struct Store {
     path: PathBuf,
     keeper: Keeper,
     file: File,
@@ -105,7 +132,7 @@ pub(crate) struct Store {
 
 impl Store {
     /// Opens the file, or makes it; with `again` as an empty one.
-    pub(crate) fn open(path: &Path, again: bool, keeper: Keeper) -> Result<Self, Failure> {
+    pub fn open(path: &Path, again: bool, keeper: Keeper) -> Result<Self, Failure> {
         let failed = |error: io::Error| failure(path, &error);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
@@ -162,7 +189,7 @@ impl Store {
     }
 
     /// The places of runs in the file. What follows the last complete line is removed.
-    pub(crate) fn find(&mut self, keys: impl Iterator<Item = Key>) -> Result<Found, Failure> {
+    pub fn find(&mut self, keys: impl Iterator<Item = Key>) -> Result<Found, Failure> {
         let mut runs: BTreeMap<String, (usize, Key)> = BTreeMap::new();
         for (number, key) in keys.enumerate() {
             runs.insert(name(&key.run), (number, key));
@@ -219,7 +246,7 @@ impl Store {
     }
 
     /// Adds a run.
-    pub(crate) fn add(&mut self, key: &Key, record: &Record) -> Result<Place, Failure> {
+    pub fn add(&mut self, key: &Key, record: &Record) -> Result<Place, Failure> {
         let line = serde_json::to_string(&Line { key, record });
         let line = sealed(&line.map_err(|error| Failure::failed(error.to_string()))?);
         let start = self.len;
@@ -247,7 +274,7 @@ impl Store {
     }
 
     /// A run.
-    pub(crate) fn read(&mut self, place: Place) -> Result<Record, Failure> {
+    pub fn read(&mut self, place: Place) -> Result<Record, Failure> {
         let mut line = vec![0; place.len];
         let at = SeekFrom::Start(place.start);
         let read = self
@@ -482,6 +509,6 @@ mod tests {
             "{}",
             full.message
         );
-        assert_eq!((full.exit, store.len), (crate::exit::Exit::Failed, 0));
+        assert_eq!((full.kind, store.len), (crate::failure::Kind::Failed, 0));
     }
 }

@@ -1,8 +1,7 @@
 //! The runs of a sweep: points of a file, all combinations of values, seeds.
 
-use super::super::many::variants::{Setting, Variant, grid, too_many, with_seeds};
-use crate::args::SweepArgs;
-use crate::exit::Failure;
+use crate::failure::Failure;
+use crate::variants::{Setting, Variant, grid, too_many, with_seeds};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,28 +9,53 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 /// Most runs of one sweep.
-const MOST: usize = 100_000;
+pub const MOST: usize = 100_000;
 
 /// Largest file of points, octets.
 const MAX_FILE: u64 = 64 << 20;
 
+/// Options of a sweep that say which runs there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// Values of keys, as `PATH=VALUE,VALUE`; all combinations.
+    pub set: &'a [String],
+    /// File of points.
+    pub points: Option<&'a Path>,
+    /// Seeds, as `1-8,20`.
+    pub seeds: Option<&'a str>,
+    /// When all runs end.
+    pub until: Option<&'a str>,
+}
+
 /// The runs in their order: the points of the file, each with all combinations of `--set`, each with all seeds.
-pub(super) fn of(args: &SweepArgs) -> Result<Vec<Variant>, Failure> {
-    let all = match &args.points {
+///
+/// # Errors
+/// [`Kind::Usage`](crate::failure::Kind::Usage): a list or a file that cannot be read, a run that stands twice, or more
+/// than 100 000 runs.
+pub fn of(asked: &Asked<'_>) -> Result<Vec<Variant>, Failure> {
+    let all = match asked.points {
         None => vec![Variant::default()],
         Some(path) => of_file(path)?,
     };
-    if args.seeds.is_some() && all.iter().any(|variant| variant.seed.is_some()) {
+    if asked.seeds.is_some() && all.iter().any(|variant| variant.seed.is_some()) {
         let text = "the points have seeds of their own, and --seeds gives others";
         return Err(Failure::usage(text).hint("leave out --seeds, or the column 'seed'"));
     }
-    let all = grid(all, "--set", &args.set, MOST)?;
-    let all = with_seeds(all, args.seeds.as_deref(), MOST)?;
+    let all = grid(all, "--set", asked.set, MOST)?;
+    let all = with_seeds(all, asked.seeds, MOST)?;
+    distinct(all, asked.until)
+}
+
+/// The runs, if no two are the same.
+///
+/// # Errors
+/// [`Kind::Usage`](crate::failure::Kind::Usage): a run stands twice, or a key is `until` beside an end of all runs.
+pub fn distinct(all: Vec<Variant>, until: Option<&str>) -> Result<Vec<Variant>, Failure> {
     let swept = |path: &str| {
         all.iter()
             .any(|run| run.settings.iter().any(|one| one.path == path))
     };
-    if args.until.is_some() && swept("until") {
+    if until.is_some() && swept("until") {
         let text = "a key is 'until', and --until says when all runs end";
         return Err(Failure::usage(text).hint("leave out --until"));
     }

@@ -1,31 +1,43 @@
 //! The rows that a run has in the table of a sweep, and their columns.
 
-use super::super::many::variants::Variant;
-use crate::args::Per;
-use crate::cmd::store::Record;
-use crate::exit::Failure;
+use crate::failure::Failure;
+use crate::mean;
+use crate::store::Record;
+use crate::variants::Variant;
 use aerostat_lab::results::{FlowRow, columns, flat_value};
 use aerostat_node::inspect::{FlatColumn, Importance, Kind, Row as _, TableInfo};
 use aerostat_node::rows;
 use serde_json::{Number, Value, json};
 use std::collections::BTreeMap;
 
+/// Subject of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Per {
+    /// A flow of a run, in one phase; or a row of another table.
+    #[default]
+    Flow,
+    /// A run: sums and means over its flows.
+    Run,
+}
+
 /// A column of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: String,
+pub struct Field {
+    /// Its name; a unit is its end.
+    pub name: String,
     /// The type of its values, no group.
-    pub(super) kind: Kind,
-    pub(super) role: Role,
+    pub kind: Kind,
+    /// Its purpose.
+    pub role: Role,
     /// True if it may be empty.
-    pub(super) null: bool,
+    pub null: bool,
     /// Its place where there is no room for all columns.
-    pub(super) importance: Importance,
+    pub importance: Importance,
 }
 
 /// Purpose of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub enum Role {
     /// A key that the user has set.
     Key,
     /// The seed, and the exit code: they tell runs of a point apart.
@@ -40,10 +52,11 @@ pub(super) enum Role {
 
 /// Rows and columns of a sweep.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub struct Shape {
     /// The columns of the rows of runs.
-    pub(super) fields: Vec<Field>,
-    pub(super) mean: bool,
+    pub fields: Vec<Field>,
+    /// True if the table has means over seeds.
+    pub mean: bool,
     per: Per,
     /// Paths of the columns of the table in its rows.
     paths: Vec<(&'static str, Option<&'static str>)>,
@@ -110,7 +123,18 @@ impl Field {
 }
 
 impl Shape {
-    pub(super) fn new(info: &TableInfo, per: Per, mean: bool, variants: &[Variant]) -> Self {
+    /// The columns that are written: those of the rows, or of their means.
+    #[must_use]
+    pub fn written(&self) -> Vec<Field> {
+        match self.mean {
+            true => mean::fields(&self.fields),
+            false => self.fields.clone(),
+        }
+    }
+
+    /// The rows of a table, of flows with `per`, in a sweep of these runs.
+    #[must_use]
+    pub fn new(info: &TableInfo, per: Per, mean: bool, variants: &[Variant]) -> Self {
         let settings = variants.first().map(|first| first.settings.iter());
         let settings = settings.into_iter().flatten().enumerate();
         let mut fields: Vec<Field> = settings
@@ -138,11 +162,7 @@ impl Shape {
     ///
     /// # Errors
     /// A row of the store is no row of a flow.
-    pub(super) fn rows(
-        &self,
-        variant: &Variant,
-        record: &Record,
-    ) -> Result<Vec<Vec<Value>>, Failure> {
+    pub fn rows(&self, variant: &Variant, record: &Record) -> Result<Vec<Vec<Value>>, Failure> {
         let settings = variant.settings.iter().take(self.keys).zip(&self.fields);
         let mut lead: Vec<Value> = settings
             .map(|(one, field)| typed(&one.value, field.kind))

@@ -1,6 +1,6 @@
 //! The runs that `--seeds` and `--sweep` ask for.
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use aerostat_lab::Override;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -11,22 +11,22 @@ const MOST: usize = 10_000;
 
 /// One run: what differs from the other runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::cmd::run) struct Variant {
+pub struct Variant {
     /// Changes of the lab file.
-    pub(in crate::cmd::run) settings: Vec<Setting>,
+    pub settings: Vec<Setting>,
     /// The seed, if `--seeds` names it.
-    pub(in crate::cmd::run) seed: Option<u64>,
+    pub seed: Option<u64>,
 }
 
 /// A change of the lab file in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cmd::run) struct Setting {
+pub struct Setting {
     /// The option that says so.
-    pub(in crate::cmd::run) option: &'static str,
+    pub option: &'static str,
     /// Path in the lab file.
-    pub(in crate::cmd::run) path: String,
+    pub path: String,
     /// Value, as YAML.
-    pub(in crate::cmd::run) value: String,
+    pub value: String,
 }
 
 impl fmt::Display for Variant {
@@ -39,7 +39,7 @@ impl fmt::Display for Variant {
 
 impl Variant {
     /// The settings as changes of the file.
-    pub(in crate::cmd::run) fn overrides(&self) -> Vec<Override> {
+    pub fn overrides(&self) -> Vec<Override> {
         let settings = self.settings.iter();
         settings
             .map(|setting| Override::new(setting.option, setting.change()))
@@ -47,13 +47,13 @@ impl Variant {
     }
 
     /// The name of its directory.
-    pub(super) fn directory(&self) -> String {
+    pub fn directory(&self) -> String {
         let plain = |c: char| if c == '/' || c.is_control() { '_' } else { c };
         self.to_string().chars().map(plain).collect()
     }
 
     /// The settings in the order of the command, and the seed, with their names.
-    pub(super) fn columns(&self) -> Vec<(String, Value)> {
+    pub fn columns(&self) -> Vec<(String, Value)> {
         let settings = self.settings.iter();
         let settings = settings.map(|one| (one.path.clone(), one.value.as_str().into()));
         let seed = self.seed.map(|seed| ("seed".to_owned(), seed.into()));
@@ -61,7 +61,7 @@ impl Variant {
     }
 
     /// The same as an object.
-    pub(in crate::cmd::run) fn object(&self) -> Map<String, Value> {
+    pub fn object(&self) -> Map<String, Value> {
         self.columns().into_iter().collect()
     }
 }
@@ -74,7 +74,7 @@ impl Setting {
 }
 
 /// The runs in their order: the last setting changes faster than the first one, and the seed changes fastest.
-pub(super) fn of(seeds: Option<&str>, sweep: &[String]) -> Result<Vec<Variant>, Failure> {
+pub fn of(seeds: Option<&str>, sweep: &[String]) -> Result<Vec<Variant>, Failure> {
     let all = grid(vec![Variant::default()], "--sweep", sweep, MOST)?;
     let all = with_seeds(all, seeds, MOST)?;
     let mut seen = BTreeSet::new();
@@ -88,7 +88,7 @@ pub(super) fn of(seeds: Option<&str>, sweep: &[String]) -> Result<Vec<Variant>, 
 }
 
 /// Each variant with all combinations of the values that `words` has under `option`, at most `most` of them.
-pub(in crate::cmd::run) fn grid(
+pub fn grid(
     mut all: Vec<Variant>,
     option: &'static str,
     words: &[String],
@@ -119,7 +119,7 @@ pub(in crate::cmd::run) fn grid(
 }
 
 /// Each variant with each of these seeds, at most `most` of them.
-pub(in crate::cmd::run) fn with_seeds(
+pub fn with_seeds(
     all: Vec<Variant>,
     seeds: Option<&str>,
     most: usize,
@@ -154,7 +154,8 @@ fn each<T>(
         .collect())
 }
 
-pub(in crate::cmd::run) fn too_many(count: &str, most: usize) -> Failure {
+/// The failure for more runs than there may be.
+pub fn too_many(count: &str, most: usize) -> Failure {
     Failure::usage(format!("{count} runs: {most} are the limit"))
 }
 
@@ -185,7 +186,7 @@ fn setting<'a>(option: &str, words: &'a str) -> Result<(&'a str, Vec<&'a str>), 
 }
 
 /// Seeds such as `1-8,20`.
-pub(crate) fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
+pub fn numbers(text: &str) -> Result<Vec<u64>, Failure> {
     let wrong = || {
         let text = format!("--seeds '{text}' is not a list of numbers and ranges");
         Failure::usage(text).hint("--seeds 1-8,20 has nine seeds: 1 to 8, and 20")

@@ -3,20 +3,22 @@
 //! Rows with the same labels (flow, phase) belong together. An interval holds if the values are about normally
 //! distributed: mean ± t·s/√n, with Student's t for n − 1 degrees of freedom.
 
-use super::shape::{Field, Role};
+use crate::shape::{Field, Role};
 use aerostat_node::inspect::{Importance, Kind};
 use serde_json::Value;
 
 /// Mean and variance of values (Welford's method).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moments {
+pub struct Moments {
     count: u64,
     mean: f64,
     squares: f64,
 }
 
 impl Moments {
-    pub(super) fn of(values: &[f64]) -> Self {
+    /// Of these values.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
         let mut moments = Self::default();
         values.iter().for_each(|value| moments.add(*value));
         moments
@@ -29,12 +31,14 @@ impl Moments {
         self.squares += distance * (value - self.mean);
     }
 
-    pub(super) fn mean(&self) -> Option<f64> {
+    /// The mean; `None` of no values.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
 
     /// Half the width of the 95 % confidence interval; `None` for fewer than two values.
-    pub(super) fn half_width(&self) -> Option<f64> {
+    pub fn half_width(&self) -> Option<f64> {
         let freedom = self.count.checked_sub(1).filter(|freedom| *freedom > 0)?;
         let variance = self.squares / freedom as f64;
         Some(student_t(freedom) * (variance / self.count as f64).sqrt())
@@ -92,7 +96,7 @@ const FIRST: [&str; 10] = [
 ];
 
 /// The columns of means.
-pub(super) fn fields(fields: &[Field]) -> Vec<Field> {
+pub fn fields(fields: &[Field]) -> Vec<Field> {
     let kept = |field: &&Field| matches!(field.role, Role::Key | Role::Label);
     let mut all: Vec<Field> = fields.iter().filter(kept).cloned().collect();
     let number = |name: String, kind, null| Field {
@@ -131,19 +135,15 @@ pub(super) fn fields(fields: &[Field]) -> Vec<Field> {
 }
 
 /// The rows of one point with different seeds.
-#[derive(Debug)]
-pub(super) struct Point {
+#[derive(Debug, Default)]
+pub struct Point {
     /// Keys and labels, number of rows, moments of each measure.
     groups: Vec<(Vec<Value>, u64, Vec<Moments>)>,
 }
 
 impl Point {
-    pub(super) const fn new() -> Self {
-        Self { groups: Vec::new() }
-    }
-
     /// Adds a row of a run.
-    pub(super) fn add(&mut self, fields: &[Field], row: &[Value]) {
+    pub fn add(&mut self, fields: &[Field], row: &[Value]) {
         let of = |wanted: fn(Role) -> bool| {
             let cells = fields.iter().zip(row);
             cells
@@ -172,7 +172,7 @@ impl Point {
     }
 
     /// The rows of means, as the columns of [`fields()`]; the point is empty then.
-    pub(super) fn rows(&mut self, fields: &[Field]) -> Vec<Vec<Value>> {
+    pub fn rows(&mut self, fields: &[Field]) -> Vec<Vec<Value>> {
         let measures = fields.iter().filter(|field| field.role == Role::Measure);
         let nulls: Vec<bool> = measures.map(|field| field.null).collect();
         let groups = std::mem::take(&mut self.groups).into_iter();
@@ -241,7 +241,7 @@ mod tests {
             "delay_n",
         ];
         assert_eq!(names, wanted);
-        let mut point = Point::new();
+        let mut point = Point::default();
         for (seed, name, rate, delay) in [
             (1, "a", 2.0, json!(1.0)),
             (1, "b", 7.0, Value::Null),

@@ -1,13 +1,13 @@
 //! The labs that are part of the program, so that they can be run by name from any directory.
 //!
-//! All of them are files of `labs`, whose folders are part of their names: `campus`, `host/worker`, `papers/sara`. The
-//! catalogue of `reproduce` is embedded in the same way.
+//! All of them are files of `labs`, whose folders are part of their names: `campus`, `host/worker`, `papers/sara`.
 
 /// Name of a file below `labs`, without its extension, and its text.
-pub(crate) type File = (&'static str, &'static str);
+pub type File = (&'static str, &'static str);
 
-/// Embeds the files of one folder of `labs`.
-macro_rules! files {
+/// Embeds files of one folder below `labs` in the directory of the crate: a [`File`](shipped::File) of each name.
+#[macro_export]
+macro_rules! embedded {
     ($folder:literal $extension:literal: $($name:literal)*) => {
         &[$((
             concat!($folder, $name),
@@ -15,36 +15,36 @@ macro_rules! files {
         )),*]
     };
 }
-pub(crate) use files;
 
-const GENERAL: &[File] = files!("" ".atm.yml":
+const GENERAL: &[File] = embedded!("" ".atm.yml":
     "atp" "back-to-back" "bridges" "call-tunnel" "campus" "cbr-beside-ubr" "cell-gateway" "cell-tester" "clip"
     "dead-destination" "detken-router" "detken-trunk" "dsl" "early-discard" "ip-tunnels" "lines" "load" "managers" "native"
     "nhrp" "one-elan" "parallel-links" "policed-tcp" "rate-queues" "rfc2544" "ring" "shares" "slow-hosts"
     "slow-receiver" "sockets" "star" "tcp-windows" "telephony" "tunnel" "two-hosts" "two-subnets" "vlans"
     "wan-detour");
-const OF_MACHINES: &[File] = files!("host/" ".atm.yml":
+const OF_MACHINES: &[File] = embedded!("host/" ".atm.yml":
     "both" "bridge" "dslam" "modem" "network" "worker");
-const OF_PAPERS: &[File] = files!("papers/" ".atm.yml":
+const OF_PAPERS: &[File] = embedded!("papers/" ".atm.yml":
     "atp-hosts" "busy-managers" "clip-nt" "data-path" "detken-router" "detken-trunk" "fast-router" "managers"
     "native-atm" "sara" "sara-indy" "sara-switch" "slow-hosts" "tcp-clip" "thesis-jitter" "thesis-network" "thesis-qos"
     "two-loads" "wan-detour");
 
 /// All labs: first those that stand alone, by name.
-pub(crate) fn labs() -> impl Iterator<Item = File> {
+pub fn labs() -> impl Iterator<Item = File> {
     let all = [GENERAL, OF_MACHINES, OF_PAPERS].into_iter().flatten();
     all.copied()
 }
 
 /// The same, with a lab of a paper that stands alone, too, once.
-pub(crate) fn alone() -> impl Iterator<Item = File> {
+pub fn alone() -> impl Iterator<Item = File> {
     labs().filter(|(name, text)| {
         !labs().any(|(other, same)| same == *text && other.len() < name.len())
     })
 }
 
 /// The text of the lab with this name.
-pub(crate) fn lab(name: &str) -> Option<&'static str> {
+#[must_use]
+pub fn lab(name: &str) -> Option<&'static str> {
     labs().find(|lab| lab.0 == name).map(|lab| lab.1)
 }
 

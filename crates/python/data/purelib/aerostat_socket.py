@@ -1,0 +1,1 @@
+../../../../python/aerostat_socket.py
