@@ -143,3 +143,65 @@ hosts:
         "{ways:#}"
     );
 }
+
+/// Packets that are left out are counted, and the ways of the others are whole: their stages add up to their time.
+#[test]
+fn ways_of_a_flood_are_whole_and_the_others_are_counted() {
+    let lab = Runtime::new("follow-flood");
+    let path = lab_file(
+        "follow-flood.atm.yml",
+        "
+name: follow-flood
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { rate: oc12 }]]
+clip: { net: { subnet: 10.1.0.0/24 } }
+pvcs: [{ from: a, vc: 0.100, to: b, to_vc: 0.100 }]
+hosts:
+  a: { on: s1, elan: net, ip: 10.1.0.1, link: { rate: oc12 } }
+  b: { on: s2, elan: net, ip: 10.1.0.2, link: { rate: oc12 } }
+traffic: [{ from: a, to: b, kind: udp, rate: 50000pps, size: 60, start: 0s }]
+",
+    );
+    lab.ok(&["up", "-d", "-q", "--embedded", &path]);
+    let follow = [
+        "follow",
+        "--lab",
+        "follow-flood",
+        "--count",
+        "3000",
+        "-o",
+        "json",
+    ];
+    let ended = lab.run(&follow);
+    let ways: Value = serde_json::from_str(&ended.out).unwrap();
+    let left_out = ways["packets_left_out"].as_u64().unwrap();
+    let all = ways["ways"].as_array().unwrap();
+    let each = all
+        .iter()
+        .map(|way| way["packets_left_out"].as_u64().unwrap());
+    assert_eq!((all.len(), each.sum::<u64>()), (3000, left_out));
+    assert_eq!(
+        ended.code,
+        if left_out > 0 { 3 } else { 0 },
+        "{}",
+        ended.err
+    );
+    assert_eq!(
+        ended.err.contains("left out"),
+        left_out > 0,
+        "{}",
+        ended.err
+    );
+    let mut whole = 0;
+    for way in all {
+        let steps = way["steps"].as_array().unwrap();
+        let times: Vec<u64> = steps
+            .iter()
+            .map(|step| step["t"].as_u64().unwrap())
+            .collect();
+        assert!(times.is_sorted(), "{way:#}");
+        whole += usize::from(way["end"] == "delivered" && steps.len() == 6);
+    }
+    // Queues of a machine that is too slow may lose packets.
+    assert!(whole > 1500, "{whole} of 3000 ways are whole");
+}
