@@ -3,8 +3,8 @@
 //! A message is shown where it is sent, and again only if it is dropped on arrival. Lines that a slow client does not
 //! take are left out and counted, as in captures.
 //!
-//! A ladder may show packets on their ways instead (`marks`): each link on the way of a marked one. Its lines wait for a
-//! slow client, and no further packet is marked meanwhile. So the ways of the others are whole.
+//! A ladder may show packets on their ways instead (`marks`): each link on the way of a marked one. Its lines wait for
+//! a slow client, and no further packet is marked meanwhile. So the ways of the others are whole.
 
 mod marks;
 
@@ -186,7 +186,7 @@ impl Ladder {
 }
 
 #[cfg(test)]
-mod ways;
+mod tests_of_ways;
 
 #[cfg(test)]
 mod tests {
