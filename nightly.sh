@@ -12,7 +12,7 @@ usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N]
 Parts: fuzz, mutants, schedules, tests, papers, busy, worlds, tabs, page, peers, packages, first, python. Without options each fuzz target
 runs 300 s (machine_tcp 10 million inputs, at most 40 times as long), then 100000 mutants, 10000 schedules, tests with 20
 seeds, an hour in which busy loops take all cores and no healthy daemon may be replaced, 40 random labs beside Linux
-kernels (root), all labs in a browser's tab and the page of a lab for eight hours of it (chromium), the virtual machines of interop/ with every version of the UNI,
+kernels (root), all labs in a browser's tab and the page of a lab for eight hours of its time (chromium), the virtual machines of interop/ with every version of the UNI,
 packages built twice and tried on a new Debian (cargo-deb, debootstrap), the README's first command in a clone without
 a build, and the Python module on workers of Dask: a night. --short takes about fifteen minutes: 10 s, 2000,
 100, 2, one minute, 2 labs.
@@ -157,7 +157,7 @@ tabs() {
             crates/cli/tests/browser/run --aerostat target/release/aerostat "to the octet"
 }
 wanted tabs && attempt tabs tabs
-# The page of a running lab for eight hours of it, in five minutes: it may take no more memory at the end.
+# The page of a running lab for eight hours of its time: it may take no more memory at the end.
 page() {
     cargo build -q --release && AEROSTAT_LONG=8 crates/cli/tests/browser/run --aerostat target/release/aerostat
 }
