@@ -39,8 +39,9 @@ fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
     let library = preload::find();
     if sockets.is_some() && library.is_none() && !preload::is_given() {
         exit::say(format_args!(
-            "note: programs for ATM sockets of Linux need {} ('aerostat doctor')",
-            preload::NAME
+            "note: {} is not installed, so programs for the ATM sockets of Linux find none here; {}",
+            preload::NAME,
+            preload::advice()
         ));
     }
     let identity = Identity {
