@@ -191,7 +191,7 @@ impl Captures {
         }
     }
 
-    /// Ends all captures: their clients get the remaining data, and then end of file. Lines of ladders that wait go, too.
+    /// Ends all captures: their clients get the remaining data, and then end of file. Ladders pass on what waits.
     pub(crate) fn end(&mut self) {
         self.keep_ladders(Ladder::pass_all);
         for capture in self.running.drain(..) {

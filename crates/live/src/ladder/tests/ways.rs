@@ -1,6 +1,6 @@
 //! Ways of packets through a network under drivers that are late, and to clients that are slow.
 
-use super::{Marking, Marks, Wanted};
+use crate::ladder::{Marking, Marks, Wanted};
 use crate::world::World;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::Lab;
