@@ -176,7 +176,7 @@ packages() (
         # Assertions of the other parts are no part of a package.
         env -u CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS -u CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS \
             "$scratch/$clone/packages/build" --out "$scratch/$clone.out"
-        dynamic=$scratch/$clone/target/packages/root/aerostat/usr/bin/aerostat
+        dynamic=$scratch/$clone/target/packages/tree/aerostat/usr/bin/aerostat
         cp "$dynamic" "$scratch/aerostat"
         rm -rf "${scratch:?}/$clone"
     done

@@ -191,8 +191,9 @@ impl Captures {
         }
     }
 
-    /// Ends all captures: their clients get the remaining data, and then end of file.
+    /// Ends all captures: their clients get the remaining data, and then end of file. Ladders pass on what waits.
     pub(crate) fn end(&mut self) {
+        self.keep_ladders(Ladder::pass_all);
         for capture in self.running.drain(..) {
             self.dropped += capture.dropped;
         }
@@ -256,10 +257,10 @@ impl Captures {
         self.ladders.iter().any(Ladder::has_backlog)
     }
 
-    /// Passes lines on that clients had no room for.
-    pub(crate) fn pass_on(&mut self) {
+    /// Passes lines on that wait, if they are due at `now` by the clock of the driver.
+    pub(crate) fn pass_on(&mut self, now: Instant) {
         if self.has_backlog() {
-            self.keep_ladders(Ladder::pass_on);
+            self.keep_ladders(|ladder| ladder.pass_on(now));
         }
     }
 

@@ -55,8 +55,6 @@ const SPIN: Duration = Duration::from_micros(10);
 const HURRY: Duration = Duration::from_micros(50);
 /// How often the loop checks whether the lab is ready, or whether the end is reached.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time after which lines that wait for slow clients are tried again.
-const BACKLOG: Duration = Duration::from_millis(10);
 /// Interval after which the missing conditions are reported again.
 const REMIND: Duration = Duration::from_secs(2);
 /// The interval doubles each time, up to this value.
@@ -454,7 +452,7 @@ impl<'a> Driver<'a> {
             site.world
                 .captures
                 .has_backlog()
-                .then(|| site.clock.now() + BACKLOG),
+                .then(|| site.clock.now() + crate::ladder::GATHER),
         ]
         .into_iter()
         .flatten()

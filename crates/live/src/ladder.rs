@@ -4,7 +4,9 @@
 //! take are left out and counted, as in captures.
 //!
 //! A ladder may show packets on their ways instead (`marks`): each link on the way of a marked one. Its lines wait for
-//! a slow client, and no further packet is marked meanwhile. So the ways of the others are whole.
+//! a slow client, and no further packet is marked meanwhile. So the ways of the others are whole. Lines go together,
+//! every [`GATHER`] or [`CHUNK`] of them: each time a thread wakes up, and on a machine with other work that takes the
+//! processor from the network.
 
 mod marks;
 
@@ -17,11 +19,15 @@ use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{Lab, LinkId};
 use aerostat_lab::way::MOST_WAITING;
 use aerostat_node::atm::{CellRun, DropReason};
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::pcapng::Direction;
 use aerostat_wire::{Vc, summary};
-use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+/// Time for which lines about ways are gathered.
+pub(crate) const GATHER: Duration = Duration::from_millis(50);
+/// Lines about ways that go at once.
+const CHUNK: usize = 256;
 
 /// The selection of a client.
 #[derive(Debug)]
@@ -51,19 +57,29 @@ pub(crate) struct Ladder {
     wanted: Wanted,
     lines: SyncSender<Vec<u8>>,
     /// Lines about ways that the client had no room for.
-    waiting: VecDeque<Vec<u8>>,
+    waiting: Vec<u8>,
+    /// Their number.
+    number: usize,
+    /// When lines were passed on last.
+    passed: Instant,
     pub(crate) missed: u64,
 }
 
 impl Ladder {
     pub(crate) fn new(lab: &Lab, wanted: Wanted) -> (Self, Receiver<Vec<u8>>) {
-        let (lines, receiver) = sync_channel(STREAM_DEPTH);
+        let depth = match &wanted {
+            Wanted::Messages(_) => STREAM_DEPTH,
+            Wanted::Ways(_) => STREAM_DEPTH / CHUNK,
+        };
+        let (lines, receiver) = sync_channel(depth);
         let ladder = Self {
             lab: lab.clone(),
             names: Names::new(lab),
             wanted,
             lines,
-            waiting: VecDeque::new(),
+            waiting: Vec::new(),
+            number: 0,
+            passed: Instant::ZERO,
             missed: 0,
         };
         (ladder, receiver)
@@ -92,20 +108,31 @@ impl Ladder {
         !self.waiting.is_empty()
     }
 
-    /// Passes lines on that wait; false if the client has closed the connection.
-    pub(crate) fn pass_on(&mut self) -> bool {
-        while let Some(line) = self.waiting.pop_front() {
-            match self.lines.try_send(line) {
-                Ok(()) => {}
-                Err(TrySendError::Full(line)) => {
-                    self.waiting.push_front(line);
-                    return true;
-                }
-                Err(TrySendError::Disconnected(_)) => return false,
-            }
+    /// Passes lines on that wait, if they are due at `now` by the clock of the driver; false if the client has closed
+    /// the connection.
+    pub(crate) fn pass_on(&mut self, now: Instant) -> bool {
+        if self.waiting.is_empty() || now.since(self.passed) < GATHER {
+            return true;
         }
+        self.passed = now;
+        self.pass_all()
+    }
+
+    /// Passes all lines on that wait; false if the client has closed the connection.
+    pub(crate) fn pass_all(&mut self) -> bool {
+        let full = match self.lines.try_send(std::mem::take(&mut self.waiting)) {
+            Ok(()) => false,
+            Err(TrySendError::Full(lines)) => {
+                self.waiting = lines;
+                true
+            }
+            Err(TrySendError::Disconnected(_)) => return false,
+        };
         if let Wanted::Ways(marks) = &mut self.wanted {
-            marks.rest(false);
+            marks.rest(full);
+        }
+        if !full {
+            self.number = 0;
         }
         true
     }
@@ -136,7 +163,7 @@ impl Ladder {
                 };
                 step.missed = self.missed;
                 let line = serde_json::to_string(&step);
-                return line.map_or(true, |line| self.way_line(line));
+                return line.map_or(true, |line| self.way_line(&line));
             }
         };
         let side = match (direction, dropped) {
@@ -159,18 +186,17 @@ impl Ladder {
         !Telling::unless(!story).tells(event.milestone) || self.line(event.json())
     }
 
-    /// Passes a line about a way on, behind those that wait; false if the client has closed the connection.
-    fn way_line(&mut self, line: String) -> bool {
-        if self.waiting.len() >= MOST_WAITING {
+    /// Keeps a line about a way for the client; false if the client has closed the connection.
+    fn way_line(&mut self, line: &str) -> bool {
+        if self.number >= MOST_WAITING {
             self.missed += 1;
-            return self.pass_on();
+            return true;
         }
-        self.waiting.push_back((line + "\n").into_bytes());
-        let goes_on = self.pass_on();
-        if let (Wanted::Ways(marks), true) = (&mut self.wanted, !self.waiting.is_empty()) {
-            marks.rest(true);
-        }
-        goes_on
+        self.waiting.extend_from_slice(line.as_bytes());
+        self.waiting.push(b'\n');
+        self.number += 1;
+        // A client that had no room is not asked again for each line.
+        !self.number.is_multiple_of(CHUNK) || self.pass_all()
     }
 
     fn line(&mut self, line: String) -> bool {
@@ -186,50 +212,4 @@ impl Ladder {
 }
 
 #[cfg(test)]
-mod tests_of_ways;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use aerostat_wire::SscopPdu;
-
-    const LAB: &str = include_str!("../../../labs/two-hosts.atm.yml");
-
-    #[test]
-    fn what_is_wanted_and_no_more() {
-        let lab = aerostat_lab::parse("two-hosts.atm.yml", LAB, &[])
-            .unwrap()
-            .lab;
-        let wanted = Wanted::Messages(Messages {
-            links: vec![LinkId(0)],
-            data: false,
-            story: false,
-        });
-        let (mut ladder, lines) = Ladder::new(&lab, wanted);
-        let pdu = SscopPdu::EndAck.encode();
-        let now = Instant::from_millis(5);
-        let mut tell = |link, direction, vc, dropped| {
-            let end = End {
-                link: LinkId(link),
-                side: 0,
-            };
-            ladder.sdu(end, direction, (vc, &pdu), dropped, now)
-        };
-        assert!(tell(0, Direction::Sent, Vc::SIGNALLING, None));
-        assert!(tell(0, Direction::Received, Vc::SIGNALLING, None));
-        assert!(tell(1, Direction::Sent, Vc::SIGNALLING, None));
-        assert!(tell(0, Direction::Sent, Vc::new(0, 40), None));
-        let lost = Some(DropReason::LinkDown);
-        assert!(tell(0, Direction::Received, Vc::SIGNALLING, lost));
-        let told: Vec<Message> = lines
-            .try_iter()
-            .map(|line| serde_json::from_slice(&line).unwrap())
-            .collect();
-        assert_eq!(told.len(), 2);
-        assert_eq!((told[0].text.as_str(), told[0].time), ("ENDAK", 0.005));
-        assert_eq!((&told[0].from, &told[0].to), (&told[1].to, &told[1].from));
-        assert_eq!(told[1].dropped.as_deref(), Some("link down"));
-        drop(lines);
-        assert!(!tell(0, Direction::Sent, Vc::SIGNALLING, None));
-    }
-}
+mod tests;

@@ -176,7 +176,7 @@ impl World {
     pub fn step(&mut self, now: Instant, budget: usize) -> bool {
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
         self.sweep();
-        self.captures.pass_on();
+        self.captures.pass_on(now);
         for _ in 0..budget {
             if self.ledger.starts.has_news() {
                 let lab = Arc::clone(&self.lab);

@@ -124,7 +124,7 @@ impl<'a> Sink<'a> {
     /// Writes a file that appears completely or not at all; `fill` gives the runs.
     ///
     /// # Errors
-    /// What `fill` says, or that the file cannot be written, with its name.
+    /// Errors of `fill`, and those of a file that cannot be written, with its name.
     pub fn file(
         path: &Path,
         manner: &dyn Manner,
