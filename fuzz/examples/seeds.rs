@@ -125,15 +125,7 @@ fn remove_old() {
 
 fn decode() {
     let mut seeds = Seeds::default();
-    for name in [
-        "c-svc",
-        "c-svc-uni30",
-        "c-svc-uni40",
-        "d-clip-svc",
-        "f-lane",
-        "g-mpoa",
-        "p-p2mp",
-    ] {
+    for name in recording::ALL {
         for record in recording::sdus(name) {
             seeds.sdu(record.vci, &record.sdu);
         }

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::version;
 use aerostat_lab::Checked;
 use aerostat_lab::files::{self, Named, sha256};
-use aerostat_lab::model::Arrivals;
+use aerostat_lab::model::Flow;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -195,15 +195,7 @@ impl Manifest {
         };
         self.words.push(name.clone());
         self.input(name, checked.text.clone());
-        let loads = checked
-            .lab
-            .traffic
-            .iter()
-            .filter_map(|flow| flow.load.as_ref());
-        for load in loads {
-            let Arrivals::Trace(trace) = &load.arrivals else {
-                continue;
-            };
+        for trace in checked.lab.traffic.iter().filter_map(Flow::trace) {
             if self.inputs.iter().any(|input| input.file == trace.file) {
                 continue;
             }

@@ -29,21 +29,14 @@ pub mod text;
 pub mod variants;
 
 use aerostat_lab::Checked;
-use aerostat_lab::model::Arrivals;
+use aerostat_lab::model::Flow;
 
 /// Identity of a lab with its changes and the traces that it reads.
 #[must_use]
 pub fn identity(checked: &Checked) -> String {
     let mut all = checked.digest.clone();
-    let loads = checked
-        .lab
-        .traffic
-        .iter()
-        .filter_map(|flow| flow.load.as_ref());
-    for load in loads {
-        if let Arrivals::Trace(trace) = &load.arrivals {
-            all = aerostat_lab::digest(&all, &[(*trace.digest).into()]);
-        }
+    for trace in checked.lab.traffic.iter().filter_map(Flow::trace) {
+        all = aerostat_lab::digest(&all, &[(*trace.digest).into()]);
     }
     all
 }

@@ -117,6 +117,29 @@ pub(crate) struct Story {
 }
 
 impl Story {
+    /// The same with what the spoke (`own`) and the hub put into their packets.
+    pub(crate) fn with(
+        self,
+        own: impl Fn(Packet) -> Packet,
+        hub: impl Fn(Packet) -> Packet,
+    ) -> Self {
+        Self {
+            register: own(self.register),
+            registered: hub(self.registered),
+            ask: own(self.ask),
+            answer: hub(self.answer),
+        }
+    }
+
+    /// The same with these passwords in clear text.
+    pub(crate) fn with_passwords(self, own: Option<&str>, hub: Option<&str>) -> Self {
+        let with = |password: Option<&str>, packet: Packet| match password {
+            Some(password) => with_password(packet, password),
+            None => packet,
+        };
+        self.with(|packet| with(own, packet), |packet| with(hub, packet))
+    }
+
     pub(crate) fn new() -> Self {
         let ask = packet(
             op::RESOLUTION_REQUEST,
@@ -274,25 +297,7 @@ fn a_request_that_comes_again_with_fewer_hops_goes_round() {
 
 #[test]
 fn cisco_passwords_are_shown_and_compared() {
-    let secured = |own: Option<&str>, hub: Option<&str>| {
-        let with = |packet: Packet, password: Option<&str>| match password {
-            Some(password) => with_password(packet, password),
-            None => packet,
-        };
-        let Story {
-            register,
-            registered,
-            ask,
-            answer,
-        } = Story::new();
-        Story {
-            register: with(register, own),
-            registered: with(registered, hub),
-            ask: with(ask, own),
-            answer: with(answer, hub),
-        }
-        .packets()
-    };
+    let secured = |own, hub| Story::new().with_passwords(own, hub).packets();
     let report = broken(
         "clear",
         secured(Some("geheim"), Some("geheim")),

@@ -1,6 +1,6 @@
 //! Events in a lab: flows and faults.
 
-use super::{Arrivals, ElanId, LineChange, LinkId, Load, NodeId, NodeKind};
+use super::{Arrivals, ElanId, LineChange, LinkId, Load, NodeId, NodeKind, Trace};
 use aerostat_node::atm::CellRate;
 use aerostat_node::atm::shaper::Shaper;
 use aerostat_node::host::ServiceKind;
@@ -70,6 +70,15 @@ impl Flow {
         }
     }
 
+    /// The trace that it sends; `None` if it has another kind of arrivals.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        match &self.load.as_ref()?.arrivals {
+            Arrivals::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
     /// When the flow may send, if it began at this time in a run that ends at `end`. `None` for a transfer of a number
     /// of octets, which takes the time that it takes.
     #[must_use]
@@ -77,10 +86,8 @@ impl Flow {
         if self.octets.is_some() {
             return None;
         }
-        let trace = match self.load.as_ref().map(|load| &load.arrivals) {
-            Some(Arrivals::Trace(trace)) => trace.list.last().map(|last| last.at),
-            _ => None,
-        };
+        let trace = self.trace().and_then(|trace| trace.list.last());
+        let trace = trace.map(|last| last.at);
         let length = [self.duration, trace].into_iter().flatten().min();
         Some(Schedule {
             from: began.min(end),

@@ -6,7 +6,7 @@
 //!
 //! **Bounds.** A packet is forgotten when it has arrived, or left the lab. At most [`MOST_MARKED`] packets are known;
 //! at this limit the oldest one gives its place to another if nothing was seen of it for [`SILENCE`]. A packet without
-//! a place is not marked, but counted, and so is one that comes while a slow client has lines to read.
+//! a place is not marked, but counted; so are packets that come while a slow client has lines to read.
 //!
 //! **Cost.** A packet that is not marked costs a look at its headers at its entrance, and a look for them among the
 //! marked ones that are under way at the other ends of links, if there are any.

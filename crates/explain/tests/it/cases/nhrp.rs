@@ -3,7 +3,6 @@
 use super::{Case, Clean};
 use crate::dmvpn::{
     HUB, HUB_TUNNEL, Packets, Story, entry, later, packet, pcap, refusal, spoke, summed,
-    with_password,
 };
 use aerostat_explain::Rule;
 use aerostat_wire::nhrp::{Body, Common, Extension, NbmaAddress, Packet, code, ext, flag, op};
@@ -168,25 +167,7 @@ fn ways() -> Vec<Case> {
         packets[2].1 = from;
         file(packets)
     };
-    let secured = |own: Option<&str>, hub: Option<&str>| {
-        let with = |packet: Packet, password: Option<&str>| match password {
-            Some(password) => with_password(packet, password),
-            None => packet,
-        };
-        let Story {
-            register,
-            registered,
-            ask,
-            answer,
-        } = Story::new();
-        let story = Story {
-            register: with(register, own),
-            registered: with(registered, hub),
-            ask: with(ask, own),
-            answer: with(answer, hub),
-        };
-        file(story.packets())
-    };
+    let secured = |own, hub| file(Story::new().with_passwords(own, hub).packets());
     let plain = secured(None, None);
     let clear = [Rule::NhrpClear];
     vec![
@@ -215,18 +196,7 @@ fn digest(own: u8, hub: u8) -> Vec<u8> {
         let value = [&[0, 0, 0, spi, 10, 0, 0, 9][..], &[7; 16]].concat();
         packet.with(Extension::compulsory(ext::AUTHENTICATION, value))
     };
-    let Story {
-        register,
-        registered,
-        ask,
-        answer,
-    } = Story::new();
-    let story = Story {
-        register: with(register, own),
-        registered: with(registered, hub),
-        ask: with(ask, own),
-        answer: with(answer, hub),
-    };
+    let story = Story::new().with(|packet| with(packet, own), |packet| with(packet, hub));
     file(story.packets())
 }
 
