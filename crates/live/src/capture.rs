@@ -12,9 +12,9 @@
 //! **When.** The network in real time moves the cells of a turn as a run. The time of a PDU is when the first cell of
 //! its last run leaves the port, or arrives. Both are times of the network, so that no PDU leaves a node before it has
 //! arrived there, also in a network that has lost time. Single cells of a run follow each other at the rate of the
-//! line. Single cells from
-//! outside the lab have the times at which the policer there counts them (`outside/bucket.rs`): many PDUs can come in
-//! one read, and a line of that rate brings their cells one after another. So a recording shows what a policer judged.
+//! line. Single cells from outside the lab have the times at which the policer there counts them
+//! (`outside/bucket.rs`): many PDUs can come in one read, and a line of that rate brings their cells one after
+//! another. So a recording shows what a policer judged.
 //!
 //! Packets that a slow client does not take are left out, and an interface statistics block reports their number.
 

@@ -190,8 +190,8 @@ impl Prepared {
 impl Carried {
     /// Links with values that were set by hand, and what the file gives them.
     fn by_hand(&self) -> BTreeMap<LinkId, [LineParams; 2]> {
-        let lab = Arc::clone(self.world.lab());
-        let links = lab.links().map(|(id, link)| (id, link.lines));
+        let links = self.world.lab().links();
+        let links = links.map(|(id, link)| (id, link.lines));
         let set = links.filter(|(id, of_file)| self.world.lines_of(*id) != *of_file);
         set.collect()
     }

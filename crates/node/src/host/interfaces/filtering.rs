@@ -1,11 +1,11 @@
 //! The filtering database of a host that bridges: where the station with a MAC address is.
 //!
-//! The ports of the bridge are its Ethernet ports and its LANE client. The bridge learns from the source address of
-//! each frame, whichever port the frame comes from; an address is at the port where the bridge heard it last. An entry
-//! ends 300 s after the last frame. The entries of the Ethernet side also end with a claim of another proxy (LE_NARP);
-//! those of the ELAN end when the LANE client leaves. A frame for a known address goes to the port of this address
-//! only, and to no port if the frame came from there. A frame for a group or for an unknown address goes to all other
-//! ports.
+//! The ports of the bridge are its Ethernet ports, its bridged lines and its LANE client. The first two are the
+//! Ethernet side. The bridge learns from the source address of each frame, whichever port the frame comes from; an
+//! address is at the port where the bridge heard it last. An entry ends 300 s after the last frame. The entries of the
+//! Ethernet side also end with a claim of another proxy (LE_NARP); those of the ELAN end when the LANE client leaves. A
+//! frame for a known address goes to the port of this address only, and to no port if the frame came from there. A
+//! frame for a group or for an unknown address goes to all other ports.
 //!
 //! Each side has a limit of its own, so addresses of the ELAN cannot take the place of stations on Ethernet, for which
 //! the LANE client answers. An address that finds no room is counted, and frames for it are flooded.
