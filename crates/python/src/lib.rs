@@ -7,7 +7,7 @@
 //! sweep.rs    runs of a sweep, and their table       checks.rs   checks of a lab
 //! ```
 //!
-//! A [`lab::Lab`] is text and changes of it. Each run reads them anew, so a run is a function of them alone, and a lab
+//! A `lab::Lab` is text and changes of it. Each run reads them anew, so a run is a function of them alone, and a lab
 //! can be sent to another process. While a run computes, other threads of Python run.
 //!
 //! The package in `python/aerostat` gives these classes their public names; its stubs have the types.
