@@ -5,7 +5,7 @@
 /// Name of a file below `labs`, without its extension, and its text.
 pub type File = (&'static str, &'static str);
 
-/// Embeds files of one folder below `labs` in the directory of the crate: a [`File`](crate::shipped::File) of each name.
+/// Files of one folder below `labs` in the directory of the crate, embedded: a [`File`](crate::shipped::File) each.
 #[macro_export]
 macro_rules! embedded {
     ($folder:literal $extension:literal: $($name:literal)*) => {
