@@ -6,6 +6,7 @@ use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::runtime_dir::{self, LabState, VERSION};
 use serde_json::Value;
 use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 
 /// The hint for a lab whose socket exists but does not answer.
 const STUCK: &str =
@@ -83,15 +84,16 @@ pub(crate) fn connect(which: &RunningLab) -> Result<Client, Failure> {
 
 /// Sends a request and returns the value of a successful answer.
 pub(crate) fn ask(client: &mut Client, request: &Request) -> Result<Value, Failure> {
-    ask_with_descriptors(client, request).map(|(value, _)| value)
+    ask_with_descriptors(client, request, &[]).map(|(value, _)| value)
 }
 
-/// Sends a request and returns the value of a successful answer, with its descriptors.
+/// Sends a request with descriptors, and returns the value of a successful answer with its descriptors.
 pub(crate) fn ask_with_descriptors(
     client: &mut Client,
     request: &Request,
-) -> Result<(Value, Vec<std::os::fd::OwnedFd>), Failure> {
-    let (answer, descriptors) = client.ask(request).map_err(|error| {
+    descriptors: &[OwnedFd],
+) -> Result<(Value, Vec<OwnedFd>), Failure> {
+    let (answer, descriptors) = client.ask_with(request, descriptors).map_err(|error| {
         let failure = Failure::failed(format!("the lab does not answer: {error}"));
         match error.kind() {
             ErrorKind::TimedOut => failure.hint(STUCK),

@@ -4,10 +4,11 @@
 //! that no address changes because something else was added or removed; what is new has the first numbers that are
 //! new to the lab.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers by name, each from 1.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     /// Of switches.
     pub switches: Names,
@@ -22,7 +23,7 @@ pub struct Numbers {
 }
 
 /// Numbers of one kind by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names(BTreeMap<String, u16>);
 
 impl Names {

@@ -7,13 +7,16 @@
 //! line, and still receives what was recorded before; or it closes the connection.
 
 mod client;
+mod descriptors;
 mod server;
 
 pub use client::{Client, Interrupted, PATIENCE};
 pub use server::{Connections, Counters, listen, serve};
 
+pub use crate::kernel::brought::{Brought, BroughtNode, MOST, Wanted, bring};
 use crate::programs::Program;
 use crate::story::Steps;
+use aerostat_lab::Override;
 use aerostat_lab::converge::Plan;
 use aerostat_node::inspect::StateKind;
 use rustix::fd::OwnedFd;
@@ -236,6 +239,23 @@ pub struct Converge {
     pub restart_needed: bool,
     /// True to compare only.
     pub dry_run: bool,
+    /// True if the client makes interfaces of new kernel hosts when the answer asks for them.
+    #[serde(default)]
+    pub makes: bool,
+    /// The interfaces that the client has made; their descriptors come with the request.
+    #[serde(default)]
+    pub brought: Option<Brought>,
+}
+
+impl Converge {
+    /// The changes of [`Self::set`].
+    #[must_use]
+    pub fn overrides(&self) -> Vec<Override> {
+        self.set
+            .iter()
+            .map(|change| change.as_str().into())
+            .collect()
+    }
 }
 
 /// The answer to [`Converge`].
@@ -252,6 +272,10 @@ pub struct Converged {
     /// Links whose values, set by hand, gave way to those of the file.
     #[serde(default)]
     pub replaced: Vec<String>,
+    /// Interfaces for which the lab asks before it does anything; a descriptor of its user namespace comes with the
+    /// answer.
+    #[serde(default)]
+    pub wanted: Option<Wanted>,
     /// True if the lab has kernel hosts.
     pub kernel: bool,
     /// True if its daemons are processes of their own.
@@ -363,6 +387,8 @@ pub enum Reply {
 pub struct Pending {
     /// The request.
     pub request: Request,
+    /// Descriptors that came with it.
+    pub descriptors: Vec<OwnedFd>,
     /// The channel for the reply.
     pub reply: SyncSender<Reply>,
 }
@@ -379,7 +405,7 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let (requests, _) = serve(listen(&path).unwrap(), || {}).unwrap();
         std::thread::spawn(move || {
-            for Pending { request, reply } in requests {
+            for Pending { request, reply, .. } in requests {
                 let ok = Answer::Ok(serde_json::json!({"heard": request}));
                 let answer = match request {
                     Request::Exec { .. } => {

@@ -8,19 +8,24 @@
 //! does not name. A permanent connection for which a switch has no room is left out: the lab is without it, and the
 //! next comparison finds it missing.
 //!
-//! **Rights.** The process has no more of them than before. Files that a lab file names are not read again.
+//! **Rights.** The process has no more of them than before. Files that a lab file names are not read again. Interfaces
+//! of kernel hosts are made by the client ([`crate::kernel::brought`]).
 
 use crate::control::{Answer, Converge, Converged, Reply};
+use crate::kernel::KernelNode;
+use crate::kernel::brought::{Wanted, taken};
 use crate::notice::{File, Notice};
 use crate::site::{Carried, Site};
+use crate::supervisor::LabProcesses;
 use crate::threads::spawn_named;
 use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour};
-use aerostat_lab::converge::{self, Means, Plan};
+use aerostat_lab::converge::{self, Interfaces, Means, Plan};
 use aerostat_lab::event::Names;
 use aerostat_lab::model::{Lab, LineParams, LinkId, NodeId};
 use aerostat_proto::Instant;
 use mio::Waker;
+use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender};
@@ -31,6 +36,10 @@ pub(crate) struct Prepared {
     pub(crate) file: File,
     pub(crate) converged: Converged,
     pub(crate) again: BTreeSet<NodeId>,
+    /// Kernel nodes whose interfaces go.
+    gone: BTreeSet<NodeId>,
+    /// Kernel nodes that the client has made.
+    made: Vec<(NodeId, KernelNode)>,
     reply: SyncSender<Reply>,
     /// Number of changes of the lab when it was compared.
     generation: u64,
@@ -38,10 +47,17 @@ pub(crate) struct Prepared {
 
 /// Compares a file with the running lab on a thread of its own. What is to be done goes to the loop; everything else is
 /// answered at once.
-pub(crate) fn begin(site: &Site<'_>, request: &Converge, reply: SyncSender<Reply>) {
+pub(crate) fn begin(
+    site: &Site<'_>,
+    (request, descriptors): (Converge, Vec<OwnedFd>),
+    reply: SyncSender<Reply>,
+) {
+    let user_ns = site.inside.processes.as_ref().map(LabProcesses::user_ns);
+    let user_ns = user_ns.and_then(|fd| fd.try_clone_to_owned().ok());
     let means = Means {
         flavour: site.builder.flavour(),
         split: site.sources.daemons.is_some(),
+        makes: request.makes && user_ns.is_some(),
     };
     if site.machine {
         let text = "this machine itself is the lab's host: its interfaces are made at its start";
@@ -50,13 +66,18 @@ pub(crate) fn begin(site: &Site<'_>, request: &Converge, reply: SyncSender<Reply
     }
     let running = Arc::clone(site.world.lab());
     let (to_loop, waker) = (site.prepared.clone(), Arc::clone(&site.waker));
-    let (request, for_error) = (request.clone(), reply.clone());
-    let generation = site.generation;
+    let for_error = reply.clone();
+    let comparison = Comparison {
+        running,
+        means,
+        user_ns,
+        generation: site.generation,
+    };
     let started = spawn_named("converge", move || {
-        let found = prepare(&running, &request, means, (reply.clone(), generation));
-        match found {
+        match comparison.prepare(request, descriptors, &reply) {
             Ok(prepared) => to_the_loop(&to_loop, &waker, prepared),
-            Err(said) => answer(&reply, *said),
+            // The client may have closed the connection.
+            Err(said) => drop(reply.try_send(*said)),
         }
     });
     if let Err(error) = started {
@@ -75,13 +96,18 @@ fn answer(reply: &SyncSender<Reply>, answer: Answer) {
     let _ = reply.try_send(Reply::Answer(answer));
 }
 
+/// The running lab, and what may be done with it.
+struct Comparison {
+    running: Arc<Lab>,
+    means: Means,
+    /// The user namespace of the lab, in which a client may make interfaces.
+    user_ns: Option<OwnedFd>,
+    generation: u64,
+}
+
 /// The new file, with the indices of the running lab.
-fn read(running: &Lab, request: &Converge) -> Result<File, Box<Answer>> {
-    let set: Vec<Override> = request
-        .set
-        .iter()
-        .map(|change| change.as_str().into())
-        .collect();
+fn read(running: &Lab, request: &Converge) -> Result<File, Box<Reply>> {
+    let set: Vec<Override> = request.overrides();
     let name = format!("{}.atm.yml", running.name);
     let checked = aerostat_lab::parse_for(&name, &request.text, &set, &running.numbers);
     let mut checked = checked.map_err(|wrong| {
@@ -103,58 +129,86 @@ fn read(running: &Lab, request: &Converge) -> Result<File, Box<Answer>> {
     Ok(File { name, checked, set })
 }
 
-fn error(text: &dyn std::fmt::Display, hint: &str) -> Box<Answer> {
-    Box::new(Answer::error(text.to_string(), hint))
+fn error(text: &dyn std::fmt::Display, hint: &str) -> Box<Reply> {
+    Box::new(Reply::Answer(Answer::error(text.to_string(), hint)))
 }
 
-/// The new lab, or the answer if nothing is to be done.
-fn prepare(
-    running: &Lab,
-    request: &Converge,
-    means: Means,
-    (reply, generation): (SyncSender<Reply>, u64),
-) -> Result<Prepared, Box<Answer>> {
-    let file = read(running, request)?;
-    let next = &file.checked.lab;
-    let plan = converge::plan(running, next, means);
-    let known = |name: &&String| next.find(name).is_none();
-    if let Some(unknown) = request.restart.iter().find(known) {
-        let text = format!("there is no node '{unknown}'");
-        return Err(error(&text, "--restart takes a node of the file"));
-    }
-    let mut wanted: BTreeSet<String> = request.restart.iter().cloned().collect();
-    if request.restart_needed {
-        wanted.extend(plan.restarts().into_iter().map(str::to_owned));
-    }
-    // What is new starts anyway.
-    let again = wanted.iter().filter_map(|name| next.find(name));
-    let again = again.filter(|id| id.0 < running.nodes.len() && running.has_node(*id));
-    let again: BTreeSet<NodeId> = again.collect();
-    let names = again.iter().map(|id| next.node(*id).name.clone());
-    let mut converged = Converged {
-        restarted: names.collect(),
-        kernel: means.flavour == Flavour::Kernel,
-        split: means.split,
-        plan,
-        ..Converged::default()
-    };
-    let missing = missing(&converged.plan, &wanted);
-    let nothing = converged.plan.is_empty() && again.is_empty();
-    if request.dry_run || nothing || missing {
-        if request.dry_run || missing {
-            converged.restarted.clear();
+impl Comparison {
+    /// The new lab, or the answer if nothing is to be done.
+    fn prepare(
+        self,
+        request: Converge,
+        descriptors: Vec<OwnedFd>,
+        reply: &SyncSender<Reply>,
+    ) -> Result<Prepared, Box<Reply>> {
+        let (running, means) = (&*self.running, self.means);
+        let file = read(running, &request)?;
+        let next = &file.checked.lab;
+        let plan = converge::plan(running, next, means);
+        let known = |name: &&String| next.find(name).is_none();
+        if let Some(unknown) = request.restart.iter().find(known) {
+            let text = format!("there is no node '{unknown}'");
+            return Err(error(&text, "--restart takes a node of the file"));
         }
-        converged.done = nothing;
-        return Err(Box::new(said(&converged)));
+        let mut wanted: BTreeSet<String> = request.restart.iter().cloned().collect();
+        if request.restart_needed {
+            wanted.extend(plan.restarts().into_iter().map(str::to_owned));
+        }
+        // What is new starts anyway.
+        let again = wanted.iter().filter_map(|name| next.find(name));
+        let again = again.filter(|id| id.0 < running.nodes.len() && running.has_node(*id));
+        let again: BTreeSet<NodeId> = again.collect();
+        let names = again.iter().map(|id| next.node(*id).name.clone());
+        let mut converged = Converged {
+            restarted: names.collect(),
+            kernel: means.flavour == Flavour::Kernel,
+            split: means.split,
+            plan,
+            ..Converged::default()
+        };
+        let missing = missing(&converged.plan, &wanted);
+        let nothing = converged.plan.is_empty() && again.is_empty();
+        if request.dry_run || nothing || missing {
+            if request.dry_run || missing {
+                converged.restarted.clear();
+            }
+            converged.done = nothing;
+            return Err(Box::new(Reply::Answer(said(&converged))));
+        }
+        let Interfaces { made, gone } = Interfaces::between(running, next, means.flavour);
+        let made = match (request.brought, self.user_ns) {
+            _ if made.is_empty() => Vec::new(),
+            (None, Some(user_ns)) => {
+                let nodes = made.iter().map(|id| next.node(*id).name.clone());
+                converged.wanted = Some(Wanted {
+                    nodes: nodes.collect(),
+                    numbers: running.numbers.clone(),
+                    generation: self.generation,
+                });
+                let asks = Reply::Descriptors(said(&converged), vec![user_ns]);
+                return Err(Box::new(asks));
+            }
+            (Some(brought), _) if brought.generation == self.generation => {
+                taken(next, &made, brought, descriptors)
+                    .ok_or_else(|| error(&"descriptors of new kernel hosts are missing", ""))?
+            }
+            _ => return Err(error(&OTHER, COMPARE_AGAIN)),
+        };
+        Ok(Prepared {
+            file,
+            converged,
+            again,
+            gone,
+            made,
+            reply: reply.clone(),
+            generation: self.generation,
+        })
     }
-    Ok(Prepared {
-        file,
-        converged,
-        again,
-        reply,
-        generation,
-    })
 }
+
+/// Refusal of a change that was compared with another state of the lab.
+const OTHER: &str = "another command has just changed the lab";
+const COMPARE_AGAIN: &str = "compare again";
 
 /// The way to a change that the running lab cannot make.
 const DOWN_AND_UP: &str = "'aerostat down', then 'aerostat up'";
@@ -177,9 +231,7 @@ impl Prepared {
     pub(crate) fn is_current(&self, generation: u64, ends: bool) -> bool {
         let refusal = match () {
             () if ends => Answer::error("the lab is ending", "'aerostat up' starts it again"),
-            () if self.generation != generation => {
-                Answer::error("another command has just changed the lab", "compare again")
-            }
+            () if self.generation != generation => Answer::error(OTHER, COMPARE_AGAIN),
             () => return true,
         };
         answer(&self.reply, refusal);
@@ -207,6 +259,8 @@ impl Carried {
             mut file,
             mut converged,
             again,
+            gone,
+            made,
             reply,
             ..
         } = prepared;
@@ -236,6 +290,12 @@ impl Carried {
                 .retain(|_| number.next().is_none_or(|index| !left.contains(&index)));
             self.world.adopt(lab);
         }
+        let sources = (&mut self.sources.taps, &mut self.sources.routes);
+        let refused = self.inside.exchange((gone, made), sources, &self.registry);
+        let refused = refused.into_iter();
+        converged
+            .left
+            .extend(refused.map(|(id, error)| format!("host {}: {error}", lab.node(id).name)));
         self.generation += 1;
         self.file.clone_from(&file.name);
         // A parent process that waited for the lab has gone.

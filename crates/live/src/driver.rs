@@ -478,25 +478,31 @@ impl<'a> Driver<'a> {
     /// Answers requests; true if more requests may wait.
     fn answer(&mut self, now: Instant, results: ToAnswer) -> bool {
         for _ in 0..ANSWERS {
-            let Ok(Pending { request, reply }) = self.requests.try_recv() else {
+            let Ok(pending) = self.requests.try_recv() else {
                 return false;
             };
+            let Pending {
+                request,
+                descriptors,
+                reply,
+            } = pending;
             self.site.recount();
-            match &request {
+            // The fault takes effect before the next request is answered.
+            let waits = matches!(request, Request::Fault { .. });
+            match request {
                 Request::Move { station, host } => {
-                    answers::move_station(&self.site, station, host, reply);
+                    answers::move_station(&self.site, &station, &host, reply);
                 }
-                Request::Converge(file) => converge::begin(&self.site, file, reply),
+                Request::Converge(file) => converge::begin(&self.site, (file, descriptors), reply),
                 Request::Results => self.results_so_far(now, results, reply),
                 Request::Stop => {
                     self.ending.asked = true;
                     self.ending.stoppers.push(reply);
                 }
                 // The client may have closed the connection.
-                _ => drop(reply.try_send(answers::answer(&mut self.site, &request, now))),
+                request => drop(reply.try_send(answers::answer(&mut self.site, &request, now))),
             }
-            // The fault takes effect before the next request is answered.
-            if matches!(request, Request::Fault { .. }) {
+            if waits {
                 return true;
             }
         }

@@ -8,6 +8,7 @@
 //! the node is the machine itself, the TAP has no address, and the bridge is one of the machine. An interface of the
 //! machine returns when the namespace ends, if it is a real one; a virtual one ends with it.
 
+pub(crate) mod brought;
 pub(crate) mod tcp;
 
 use crate::namespace::{NetNs, ip};
@@ -154,13 +155,8 @@ impl KernelNode {
             };
             namespace.run(|| static_neighbours(host, dev))?;
         }
-        let lans = node.lecs().iter().map(|lec| Lan {
-            name: lab.interface_name(lec),
-            ip: lec.own_ip(),
-            prefix: lab.elan(lec.elan).subnet.length,
-        });
         let routes = forwards
-            .then(|| KernelRoutes::new(&namespace, lans.collect()))
+            .then(|| KernelRoutes::new(&namespace, lans(lab, id)))
             .transpose()?;
         Ok(Self {
             namespace,
@@ -169,6 +165,17 @@ impl KernelNode {
             tcp: Vec::new(),
         })
     }
+}
+
+/// The interfaces of a node on emulated LANs.
+fn lans(lab: &Lab, id: NodeId) -> Vec<Lan> {
+    let lecs = lab.node(id).lecs().iter();
+    let lans = lecs.map(|lec| Lan {
+        name: lab.interface_name(lec),
+        ip: lec.own_ip(),
+        prefix: lab.elan(lec.elan).subnet.length,
+    });
+    lans.collect()
 }
 
 /// Makes a bridge with one port, the TAP, whose MAC address it takes over. Spanning tree is off; `ip link set br0 type

@@ -70,6 +70,29 @@ pub fn acquire_privilege() -> Result<(), Unprivileged> {
     made.map_err(fail("creating a network namespace inside a user namespace"))
 }
 
+/// Moves this process, which must have one thread, to the user namespace of a lab of the same user, in which it may
+/// make network namespaces and TAPs.
+///
+/// # Errors
+/// The error of the kernel.
+pub(crate) fn acquire_rights_of(user_ns: &OwnedFd) -> io::Result<()> {
+    // A lab of root is in our own user namespace, which cannot be entered again.
+    if !is_ours("user", user_ns)? {
+        enter(user_ns.as_fd(), LinkNameSpaceType::User)?;
+    }
+    Ok(())
+}
+
+/// True if this process is in the namespace `other`, of this kind.
+///
+/// # Errors
+/// The error of the kernel.
+pub(crate) fn is_ours(kind: &str, other: &OwnedFd) -> io::Result<bool> {
+    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    let own = rustix::fs::stat(format!("/proc/self/ns/{kind}"))?;
+    Ok(id(own) == id(rustix::fs::fstat(other)?))
+}
+
 /// Makes sure that this process may make interfaces in its own network namespace.
 ///
 /// # Errors
@@ -228,6 +251,12 @@ impl NetNs {
 impl From<OwnedFd> for NetNs {
     fn from(fd: OwnedFd) -> Self {
         Self { fd, own: false }
+    }
+}
+
+impl From<NetNs> for OwnedFd {
+    fn from(namespace: NetNs) -> Self {
+        namespace.fd
     }
 }
 

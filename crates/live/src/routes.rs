@@ -104,9 +104,9 @@ pub(crate) struct KernelRoutes {
     buffer: Vec<u8>,
 }
 
-/// The routes of all kernel routers.
+/// The routes of all kernel routers, by node.
 #[derive(Debug, Default)]
-pub(crate) struct Routes(Vec<(NodeId, KernelRoutes)>);
+pub(crate) struct Routes(BTreeMap<usize, KernelRoutes>);
 
 impl Routes {
     /// Adds those of a router, and registers their socket.
@@ -116,30 +116,39 @@ impl Routes {
         routes: KernelRoutes,
         registry: &Registry,
     ) -> io::Result<()> {
-        let token = Token(Slot::Routes.token().0 + self.0.len());
+        let token = Token(Slot::Routes.token().0 + node.0);
         let fd = routes.socket.as_raw_fd();
         registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
-        self.0.push((node, routes));
+        self.0.insert(node.0, routes);
         Ok(())
+    }
+
+    /// Forgets a router whose kernel is there no longer.
+    pub(crate) fn remove(&mut self, node: NodeId, registry: &Registry) {
+        if let Some(routes) = self.0.remove(&node.0) {
+            // Its descriptor may be open elsewhere, so the poller would go on with it.
+            let _ = registry.deregister(&mut SourceFd(&routes.socket.as_raw_fd()));
+        }
     }
 
     /// A restarted router has the routes of the lab file, but its kernel kept its own: they are read again.
     pub(crate) fn forget(&mut self, node: NodeId, now: Instant) {
-        let watched = self.0.iter_mut().filter(|(of, _)| *of == node);
-        watched.for_each(|(_, routes)| routes.forget(now));
+        if let Some(routes) = self.0.get_mut(&node.0) {
+            routes.forget(now);
+        }
     }
 }
 
 impl Source for Routes {
     fn ready(&mut self, distance: usize) {
-        if let Some((_, routes)) = self.0.get_mut(distance) {
+        if let Some(routes) = self.0.get_mut(&distance) {
             routes.ready();
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let all = self.0.iter();
-        all.filter_map(|(_, routes)| routes.poll_timeout()).min()
+        let all = self.0.values();
+        all.filter_map(KernelRoutes::poll_timeout).min()
     }
 
     /// Passes changes in the kernels of routers to their MPOA servers.
@@ -149,8 +158,8 @@ impl Source for Routes {
                 let text = format!("{} routes read from the kernel", routes.len());
                 let trace = Trace::detail("kernel.routes", text);
                 let command = HostCommand::Routes(routes);
-                turn.said.push(Said::Trace(*node, trace));
-                turn.said.push(Said::Command(*node, command));
+                turn.said.push(Said::Trace(NodeId(*node), trace));
+                turn.said.push(Said::Command(NodeId(*node), command));
             }
         }
         false
@@ -163,14 +172,14 @@ impl KernelRoutes {
     /// # Errors
     /// The error of the kernel.
     pub(crate) fn new(namespace: &NetNs, lans: Vec<Lan>) -> io::Result<Self> {
-        let (socket, places) = namespace.run(|| {
+        let (socket, numbers) = namespace.run(|| {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let family = AddressFamily::NETLINK;
             // The first protocol of this family is NETLINK_ROUTE.
             let socket = socket_with(family, SocketType::RAW, flags, None)?;
             bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
-            let mut places = BTreeMap::new();
-            for (place, lan) in lans.iter().enumerate() {
+            let mut numbers = Vec::new();
+            for lan in &lans {
                 // Any socket of the namespace can be used for this query, except this one.
                 let any = socket_with(
                     AddressFamily::INET,
@@ -178,14 +187,19 @@ impl KernelRoutes {
                     SocketFlags::CLOEXEC,
                     None,
                 )?;
-                places.insert(netdevice::name_to_index(&any, &lan.name)?, place);
+                numbers.push(netdevice::name_to_index(&any, &lan.name)?);
             }
-            Ok((socket, places))
+            Ok((socket, numbers))
         })?;
-        Ok(Self {
+        Ok(Self::of(socket, lans, numbers))
+    }
+
+    /// Watches the routes that `socket` reports; the kernel's interfaces have these numbers.
+    pub(crate) fn of(socket: OwnedFd, lans: Vec<Lan>, numbers: Vec<u32>) -> Self {
+        Self {
             socket,
             lans,
-            places,
+            places: numbers.into_iter().zip(0..).collect(),
             ready: true,
             read_at: Some(Instant::ZERO),
             asked: None,
@@ -193,7 +207,19 @@ impl KernelRoutes {
             gathered: Vec::new(),
             known: None,
             buffer: vec![0; DATAGRAM],
-        })
+        }
+    }
+
+    /// The socket, and the numbers of the interfaces, as [`Self::of`] takes them.
+    pub(crate) fn into_parts(self) -> (OwnedFd, Vec<u32>) {
+        let mut places: Vec<(usize, u32)> = self
+            .places
+            .into_iter()
+            .map(|(number, place)| (place, number))
+            .collect();
+        places.sort_unstable();
+        let numbers = places.into_iter().map(|(_, number)| number);
+        (self.socket, numbers.collect())
     }
 
     /// The poller has reported the socket.

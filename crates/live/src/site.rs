@@ -12,8 +12,8 @@ mod telling;
 pub(crate) use carried::{Carried, Site};
 pub(crate) use sources::Sources;
 
-use crate::kernel::Kernels;
 use crate::kernel::tcp::Followed;
+use crate::kernel::{KernelNode, Kernels};
 use crate::namespace::NetNs;
 use crate::recorder::Recorder;
 use crate::routes::Routes;
@@ -23,7 +23,7 @@ use crate::taps::Taps;
 use aerostat_lab::model::NodeId;
 use aerostat_proto::Trace;
 use mio::Registry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -51,17 +51,51 @@ impl Inside {
             processes: kernels.processes,
             ..Self::default()
         };
-        for (node, kernel) in kernels.nodes {
-            inside.followed.insert(node.0, kernel.tcp);
-            inside.namespaces.insert(node.0, kernel.namespace);
-            if let Some(watched) = kernel.routes {
-                routes.add(node, watched, registry)?;
-            }
-            for (itf, tap) in kernel.taps.into_iter().enumerate() {
-                taps.add((node, itf), tap, registry)?;
-            }
+        for made in kernels.nodes {
+            inside.add(made, (&mut taps, &mut routes), registry)?;
         }
         Ok((inside, taps, routes))
+    }
+
+    /// Takes over what a kernel node has.
+    fn add(
+        &mut self,
+        (node, kernel): (NodeId, KernelNode),
+        (taps, routes): (&mut Taps, &mut Routes),
+        registry: &Registry,
+    ) -> io::Result<()> {
+        self.followed.insert(node.0, kernel.tcp);
+        self.namespaces.insert(node.0, kernel.namespace);
+        if let Some(watched) = kernel.routes {
+            routes.add(node, watched, registry)?;
+        }
+        for (itf, tap) in kernel.taps.into_iter().enumerate() {
+            taps.add((node, itf), tap, registry)?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of kernel nodes, and takes over others. The interfaces of the former end with that, and a namespace with
+    /// the last process in it. Returns nodes that cannot be taken over.
+    pub(crate) fn exchange(
+        &mut self,
+        (gone, made): (BTreeSet<NodeId>, Vec<(NodeId, KernelNode)>),
+        (taps, routes): (&mut Taps, &mut Routes),
+        registry: &Registry,
+    ) -> Vec<(NodeId, io::Error)> {
+        for node in gone {
+            taps.remove(node, registry);
+            routes.remove(node, registry);
+            self.namespaces.remove(&node.0);
+            self.followed.remove(&node.0);
+        }
+        let mut refused = Vec::new();
+        for made in made {
+            let node = made.0;
+            let added = self.add(made, (&mut *taps, &mut *routes), registry);
+            refused.extend(added.err().map(|error| (node, error)));
+        }
+        refused
     }
 }
 

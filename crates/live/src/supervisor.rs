@@ -14,7 +14,7 @@
 use crate::charset::say;
 use crate::confine::drop_all;
 use crate::names::{Identity, SOCKETS_VARIABLE};
-use crate::namespace::{enter, unshare_pids_and_mounts};
+use crate::namespace::{acquire_rights_of, enter, is_ours, unshare_pids_and_mounts};
 use crate::signals::is_ignored;
 use crate::threads;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -87,6 +87,11 @@ impl LabProcesses {
     /// supervisor.
     pub(crate) fn supervisor(&self) -> u32 {
         self.supervisor.id()
+    }
+
+    /// The user namespace of the lab, which may be that of this process.
+    pub(crate) fn user_ns(&self) -> BorrowedFd<'_> {
+        self.user_ns.as_fd()
     }
 
     /// Descriptors that [`enter_and_run`] needs besides the network namespace: PID, mount, user.
@@ -227,11 +232,6 @@ pub fn enter_and_run(
 /// # Errors
 /// When a namespace cannot be entered.
 pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Result<()> {
-    let is_ours = |kind: &str, other: &OwnedFd| {
-        let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-        let own = rustix::fs::stat(format!("/proc/self/ns/{kind}"))?;
-        io::Result::Ok(id(own) == id(rustix::fs::fstat(other)?))
-    };
     let [pid_ns, mount_ns, user_ns] = match lab {
         // A user who is in the namespace needs no right to enter it.
         [] if is_ours("net", net)? => return Ok(()),
@@ -239,10 +239,7 @@ pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Res
         [pid_ns, mount_ns, user_ns] => [pid_ns, mount_ns, user_ns],
         _ => return Err(io::Error::other("the lab sent too few descriptors")),
     };
-    // A lab of root is in our own user namespace, which cannot be entered again.
-    if !is_ours("user", user_ns)? {
-        enter(user_ns.as_fd(), LinkNameSpaceType::User)?;
-    }
+    acquire_rights_of(user_ns)?;
     enter(net.as_fd(), LinkNameSpaceType::Network)?;
     enter(pid_ns.as_fd(), LinkNameSpaceType::ProcessID)?;
     let directory = std::env::current_dir().ok();

@@ -17,7 +17,6 @@ pub const VNET_HEADER: usize = tun_rs::VIRTIO_NET_HDR_LEN;
 #[derive(Debug)]
 pub struct Tap {
     fd: OwnedFd,
-    name: String,
 }
 
 /// Configuration of a [`Tap`].
@@ -76,10 +75,7 @@ impl Tap {
             #[allow(unsafe_code)]
             // SAFETY: `into_raw_fd` gives up the only owner of an open descriptor.
             let fd = unsafe { OwnedFd::from_raw_fd(device.into_raw_fd()) };
-            Ok(Self {
-                fd,
-                name: config.name.clone(),
-            })
+            Ok(Self { fd })
         })
     }
 
@@ -137,16 +133,22 @@ impl Tap {
         }
     }
 
-    /// Name of the interface.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The raw descriptor, for a poller.
     #[must_use]
     pub fn raw_fd(&self) -> i32 {
         self.fd.as_raw_fd()
+    }
+}
+
+/// A descriptor of an interface that another process has made.
+impl From<OwnedFd> for Tap {
+    fn from(fd: OwnedFd) -> Self {
+        Self { fd }
+    }
+}
+impl From<Tap> for OwnedFd {
+    fn from(tap: Tap) -> Self {
+        tap.fd
     }
 }
 

@@ -39,7 +39,8 @@ pub(crate) struct FrameCounters {
 /// All TAPs.
 #[derive(Default)]
 pub(crate) struct Taps {
-    ports: Vec<TapPort>,
+    /// The TAPs by their tokens; `None` is a place for the next one.
+    ports: Vec<Option<TapPort>>,
     /// Ports by node and interface.
     of: BTreeMap<(usize, usize), usize>,
     /// The TAP whose turn is first.
@@ -59,16 +60,33 @@ impl Taps {
         tap: Tap,
         registry: &Registry,
     ) -> io::Result<()> {
-        let token = Token(Slot::Taps.token().0 + self.ports.len());
+        let free = self.ports.iter().position(Option::is_none);
+        let place = free.unwrap_or(self.ports.len());
+        let token = Token(Slot::Taps.token().0 + place);
         registry.register(&mut SourceFd(&tap.raw_fd()), token, Interest::READABLE)?;
-        self.of.insert((node.0, itf), self.ports.len());
-        self.ports.push(TapPort {
+        self.of.insert((node.0, itf), place);
+        let port = TapPort {
             node,
             itf,
             tap,
             readable: true,
-        });
+        };
+        match self.ports.get_mut(place) {
+            Some(free) => *free = Some(port),
+            None => self.ports.push(Some(port)),
+        }
         Ok(())
+    }
+
+    /// Closes the TAPs of a node. Its kernel's interfaces end with them.
+    pub(crate) fn remove(&mut self, node: NodeId, registry: &Registry) {
+        let all = (node.0, 0)..=(node.0, usize::MAX);
+        for (_, place) in self.of.extract_if(all, |_, _| true) {
+            if let Some(port) = self.ports.get_mut(place).and_then(Option::take) {
+                // Its descriptor may be open elsewhere, so the poller would go on with it.
+                let _ = registry.deregister(&mut SourceFd(&port.tap.raw_fd()));
+            }
+        }
     }
 
     /// True if a TAP has given frames since the last call.
@@ -96,7 +114,7 @@ impl Taps {
         write: impl FnOnce(&Tap) -> io::Result<bool>,
     ) {
         let port = self.of.get(&(node.0, itf));
-        let port = port.and_then(|tap| self.ports.get(*tap));
+        let port = port.and_then(|tap| self.ports.get(*tap)?.as_ref());
         let taken = port.is_some_and(|port| write(&port.tap).unwrap_or(false));
         if !taken {
             self.counters.refused += u64::from(frames);
@@ -106,7 +124,7 @@ impl Taps {
 
 impl Source for Taps {
     fn ready(&mut self, distance: usize) {
-        if let Some(port) = self.ports.get_mut(distance) {
+        if let Some(Some(port)) = self.ports.get_mut(distance) {
             port.readable = true;
         }
     }
@@ -125,7 +143,9 @@ impl Source for Taps {
                 (more, self.first) = (true, place);
                 break;
             }
-            let port = &mut self.ports[place];
+            let Some(port) = &mut self.ports[place] else {
+                continue;
+            };
             let (node, itf) = (port.node, port.itf);
             for _ in 0..each.min(left) {
                 if !port.readable || !world.takes_frames(node) {

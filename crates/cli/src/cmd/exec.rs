@@ -27,7 +27,7 @@ fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
         node: node.to_owned(),
     };
     // The lab's own namespaces come first, the host's network namespace last.
-    let (answer, mut descriptors) = client::ask_with_descriptors(&mut client, &request)?;
+    let (answer, mut descriptors) = client::ask_with_descriptors(&mut client, &request, &[])?;
     let Some(net) = descriptors.pop() else {
         return Err(Failure::failed(format!(
             "the lab sent no namespace of {node}"

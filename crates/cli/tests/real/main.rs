@@ -17,6 +17,7 @@ mod check;
 mod clib;
 mod clip;
 mod converge;
+mod converge_kernel;
 mod extcap;
 mod fault;
 mod files;

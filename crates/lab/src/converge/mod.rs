@@ -18,6 +18,6 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use needs::Means;
+pub use needs::{Interfaces, Means};
 pub use places::{MOST_RETIRED, Obstacle, beside};
 pub use plan::{Act, Change, Detail, Kind, Needs, Plan, plan};

@@ -18,10 +18,14 @@ pub struct Means {
     pub flavour: Flavour,
     /// True if daemons are processes of their own.
     pub split: bool,
+    /// True if the command that asks makes interfaces of the kernel, for which a running lab has no right.
+    pub makes: bool,
 }
 
-/// Kernel nodes have interfaces that only the start of a lab can make.
+/// Interfaces that only the start of a lab can make.
 const KERNEL: &str = "a lab that runs has no right to make or change interfaces of the kernel";
+/// Interfaces of hosts that bridge are tied to the process that moves stations.
+const BRIDGE: &str = "bridges of kernel hosts are made at the start of the lab";
 /// The far ends of links out of the lab have sockets.
 const SOCKET: &str = "sockets of links out of the lab are opened at its start";
 /// Daemons in processes of their own have their seats from the start.
@@ -62,7 +66,7 @@ fn is_switch(lab: &Lab, id: NodeId) -> bool {
 
 /// Needs of a node to be added, removed or changed.
 pub(super) fn of_node([old, new]: [&Lab; 2], id: NodeId, act: Act, means: Means) -> Needs {
-    let is = |lab: &Lab| lab.nodes.len() > id.0 && is_kernel(lab, id, means.flavour);
+    let kernel = is_kernel(new, id, means.flavour);
     let kind = &new.node(id).kind;
     match kind {
         NodeKind::Outside(_) => return new_start(SOCKET),
@@ -72,14 +76,14 @@ pub(super) fn of_node([old, new]: [&Lab; 2], id: NodeId, act: Act, means: Means)
         _ => {}
     }
     if act == Act::Change {
-        if takes(&old.node(id).kind, kind, is(new)) {
+        if takes(&old.node(id).kind, kind, kernel) {
             return match means.split {
                 true => new_start(SEATS),
                 false => Needs::Nothing,
             };
         }
-        if is(old) != is(new) || is(new) && has_other_interfaces(old, new, id) {
-            return new_start(KERNEL);
+        if let Some(why) = obstacle([old, new], id, means) {
+            return new_start(why);
         }
         if direct(old, id) != direct(new, id) {
             return new_start("a link between two end systems is made at its start");
@@ -89,10 +93,63 @@ pub(super) fn of_node([old, new]: [&Lab; 2], id: NodeId, act: Act, means: Means)
     if direct(new, id) {
         return new_start("a link between two end systems is made at its start");
     }
-    match (is(old) || is(new), means.split) {
-        (true, _) => new_start(KERNEL),
-        (_, true) => new_start(SEATS),
-        _ => Needs::Nothing,
+    match obstacle([old, new], id, means) {
+        Some(why) => new_start(why),
+        None if means.split => new_start(SEATS),
+        None => Needs::Nothing,
+    }
+}
+
+/// Interfaces of kernel nodes that come and go with a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interfaces {
+    /// Nodes that get interfaces.
+    pub made: BTreeSet<NodeId>,
+    /// Nodes whose interfaces go, also if they get new ones.
+    pub gone: BTreeSet<NodeId>,
+}
+
+impl Interfaces {
+    /// Interfaces that come and go when the lab `old` becomes `new`, which has the same indices.
+    #[must_use]
+    pub fn between(old: &Lab, new: &Lab, flavour: Flavour) -> Self {
+        let mut all = Self::default();
+        for id in (0..new.nodes.len()).map(NodeId) {
+            all.add([old, new], id, flavour);
+        }
+        all
+    }
+
+    fn add(&mut self, labs: [&Lab; 2], id: NodeId, flavour: Flavour) {
+        let [was, is] = labs
+            .map(|lab| lab.nodes.len() > id.0 && lab.has_node(id) && is_kernel(lab, id, flavour));
+        let [old, new] = labs;
+        if !(was && is) || has_other_interfaces(old, new, id) {
+            self.gone.extend(was.then_some(id));
+            self.made.extend(is.then_some(id));
+        }
+    }
+
+    /// True if nothing comes or goes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.made.is_empty() && self.gone.is_empty()
+    }
+}
+
+/// Reason why the interfaces of a node cannot become those of the new lab while the lab runs, if they are others.
+fn obstacle([old, new]: [&Lab; 2], id: NodeId, means: Means) -> Option<&'static str> {
+    let mut others = Interfaces::default();
+    others.add([old, new], id, means.flavour);
+    let bridges = |lab: &Lab| match lab.nodes.get(id.0).map(|node| &node.kind) {
+        Some(NodeKind::Host(host)) => host.bridges(),
+        _ => false,
+    };
+    match () {
+        () if others.is_empty() => None,
+        () if !means.makes => Some(KERNEL),
+        () if bridges(old) || bridges(new) => Some(BRIDGE),
+        () => None,
     }
 }
 
@@ -216,12 +273,11 @@ pub(super) fn of_subnet([old, new]: [&Lab; 2], id: ElanId, act: Act, means: Mean
                 !node.lecs().is_empty() && on(new) && old.nodes.len() > member.0 && on(old)
             });
             let members: Vec<NodeId> = members.map(|(id, _)| id).collect();
-            let kernel = |id: &NodeId| is_kernel(new, *id, means.flavour);
-            if members
+            let mut obstacles = members
                 .iter()
-                .any(|id| kernel(id) && has_other_interfaces(old, new, *id))
-            {
-                return new_start(KERNEL);
+                .filter_map(|id| obstacle([old, new], *id, means));
+            if let Some(why) = obstacles.next() {
+                return new_start(why);
             }
             restart(new, servers.into_iter().chain(members))
         }

@@ -4,10 +4,12 @@ use crate::model::{Lab, NodeId};
 use crate::resolve::tests::SMALL;
 use crate::settings::settings;
 use aerostat_proto::Instant;
+use std::collections::BTreeSet;
 
 const EMBEDDED: Means = Means {
     flavour: Flavour::Embedded,
     split: false,
+    makes: false,
 };
 
 /// A lab that has become that of this text.
@@ -165,6 +167,13 @@ fn what_stays_keeps_its_addresses_and_ports() {
 const KERNEL: Means = Means {
     flavour: Flavour::Kernel,
     split: false,
+    makes: false,
+};
+
+/// The command makes interfaces.
+const MAKES: Means = Means {
+    makes: true,
+    ..KERNEL
 };
 
 const SPLIT: Means = Means {
@@ -182,6 +191,15 @@ const CASES: &[(&str, &str, Means, &str)] = &[
         NEW_HOST,
         KERNEL,
         "+ host n: on s2 | new start: a lab that runs has no right",
+    ),
+    (
+        "  v:",
+        NEW_HOST,
+        Means {
+            split: true,
+            ..MAKES
+        },
+        "+ host n: on s2 | new start: with --split",
     ),
     (
         "  v:",
@@ -428,3 +446,56 @@ fn what_is_removed_and_added_again_takes_its_place() {
     assert_eq!(size, (lab.nodes.len(), lab.links.len(), lab.traffic.len()));
     assert_eq!(lab.retired.count(), 0);
 }
+
+/// Kernel hosts come, go and change if the command makes their interfaces; bridges of hosts are those of the start.
+#[test]
+fn interfaces_that_the_command_makes_need_no_new_start() {
+    const V: &str = "  v: { on: s3, elan: b, ip: 10.2.0.9 }\n";
+    let bridge = V.replace("10.2.0.9", "10.2.0.9, bridge: { st: 10.2.0.20 }");
+    let cases = [
+        ("  v:", NEW_HOST, [""; 2], ["n", ""]),
+        (V, "", [""; 2], ["", "v"]),
+        ("ip: 10.2.0.9", "ip: 10.2.0.8", ["v", ""], ["v", "v"]),
+        (
+            "ip: 10.2.0.9",
+            "ip: 10.2.0.9, kernel: false",
+            ["v", ""],
+            ["", "v"],
+        ),
+        (
+            "10.2.0.0/24 }",
+            "10.2.0.0/24, mtu: 4544 }",
+            ["lane r v y", ""],
+            ["v y"; 2],
+        ),
+        (V, &bridge, ["", BRIDGES], ["v", "v"]),
+    ];
+    for (old, new, [restarts, why], [made, gone]) in cases {
+        let changed = LARGE.replacen(old, new, 1);
+        assert_ne!(changed, LARGE, "{old}");
+        let before = first(LARGE);
+        let next = after(&before, &changed);
+        let plan = plan(&before, &next, MAKES);
+        let reasons: Vec<&str> = plan.new_starts().map(|(_, why)| why).collect();
+        assert!(
+            reasons
+                .iter()
+                .all(|reason| !why.is_empty() && reason.starts_with(why)),
+            "{new}: {reasons:?}"
+        );
+        assert_eq!(reasons.is_empty(), why.is_empty(), "{new}");
+        let words: Vec<&str> = plan.restarts().into_iter().collect();
+        assert_eq!(words.join(" "), restarts, "{new}");
+        let all = Interfaces::between(&before, &next, Flavour::Kernel);
+        let names = |of: &BTreeSet<NodeId>| {
+            let names = of.iter().map(|id| next.node(*id).name.as_str());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!([names(&all.made), names(&all.gone)], [made, gone], "{new}");
+        let plan = super::plan(&before, &next, KERNEL);
+        assert_eq!(plan.new_starts().next().is_none(), all.is_empty(), "{new}");
+    }
+}
+
+/// Beginning of the reason for bridges.
+const BRIDGES: &str = "bridges of kernel hosts";

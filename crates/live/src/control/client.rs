@@ -3,6 +3,7 @@
 //! A lab may hang, or be stopped (SIGSTOP), while its socket still accepts connections. No request waits longer than
 //! the client's patience.
 
+use super::descriptors::send_with;
 use super::{Answer, END_OF_STREAM, Request};
 use crate::{signals, threads};
 use rustix::fd::OwnedFd;
@@ -111,16 +112,33 @@ impl Client {
     /// # Errors
     /// If the lab ends, gives an invalid answer, or does not answer in time (`TimedOut`).
     pub fn ask(&mut self, request: &Request) -> io::Result<(Answer, Vec<OwnedFd>)> {
-        self.ask_slow(request).map_err(|error| match error.kind() {
+        self.ask_with(request, &[])
+    }
+
+    /// Like [`Self::ask`], with descriptors for the lab, at most [`MOST`](super::MOST).
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn ask_with(
+        &mut self,
+        request: &Request,
+        descriptors: &[OwnedFd],
+    ) -> io::Result<(Answer, Vec<OwnedFd>)> {
+        let asked = self.ask_slow(request, descriptors);
+        asked.map_err(|error| match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => late(self.patience),
             _ => error,
         })
     }
 
-    fn ask_slow(&mut self, request: &Request) -> io::Result<(Answer, Vec<OwnedFd>)> {
+    fn ask_slow(
+        &mut self,
+        request: &Request,
+        descriptors: &[OwnedFd],
+    ) -> io::Result<(Answer, Vec<OwnedFd>)> {
         let mut line = serde_json::to_vec(request).map_err(io::Error::other)?;
         line.push(b'\n');
-        self.exchange(&line).or_else(|error| {
+        self.exchange(&line, descriptors).or_else(|error| {
             // A lab with many clients closes idle connections to make room, and does nothing that comes on them.
             let closed = matches!(
                 error.kind(),
@@ -131,13 +149,17 @@ impl Client {
                 Some(Ok(again)) => *self = again,
                 _ => return Err(error),
             }
-            self.exchange(&line)
+            self.exchange(&line, descriptors)
         })
     }
 
     /// Writes a request and reads the answer.
-    fn exchange(&mut self, line: &[u8]) -> io::Result<(Answer, Vec<OwnedFd>)> {
-        self.stream.write_all(line)?;
+    fn exchange(
+        &mut self,
+        line: &[u8],
+        descriptors: &[OwnedFd],
+    ) -> io::Result<(Answer, Vec<OwnedFd>)> {
+        send_with(&self.stream, line, descriptors)?;
         let (mut got, mut fds) = (Vec::new(), Vec::new());
         let mut room = vec![0; CHUNK];
         loop {

@@ -6,16 +6,15 @@
 //! requests ([`is_short`]) and no stream, so that `aerostat down` always works. A client that sends nothing at all for
 //! [`FIRST_WORD`] is closed. All of these events are counted ([`Counters`]).
 
+use super::descriptors::{WithDescriptors, send_with};
 use super::{Answer, MAX_REQUEST, Pending, Reply, Request, STREAM_DEPTH};
 use crate::outside::atmtcp::door::is_exhausted;
 use crate::threads::spawn_named;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, ErrorKind, IoSlice, Read as _, Write as _};
-use std::mem::MaybeUninit;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -308,7 +307,7 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
                     return send_line(stream, &Answer::error(text, hint), &[]);
                 }
             };
-            match self.ask(request) {
+            match self.ask(request, Vec::new()) {
                 Some(Reply::Answer(answer)) => send_line(stream, &answer, &[])?,
                 _ => return Ok(()),
             }
@@ -317,9 +316,14 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
     }
 
     /// Passes a request to the loop and waits for its reply; `None` if the lab ends.
-    fn ask(&self, request: Request) -> Option<Reply> {
+    fn ask(&self, request: Request, descriptors: Vec<OwnedFd>) -> Option<Reply> {
         let (reply, answer) = sync_channel(1);
-        self.to_loop.send(Pending { request, reply }).ok()?;
+        let pending = Pending {
+            request,
+            descriptors,
+            reply,
+        };
+        self.to_loop.send(pending).ok()?;
         (self.wake)();
         answer.recv().ok()
     }
@@ -327,7 +331,7 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
     fn converse(&self, stream: &UnixStream, id: u64) -> io::Result<()> {
         stream.set_read_timeout(Some(FIRST_WORD))?;
         stream.set_write_timeout(Some(READING))?;
-        let mut lines = BufReader::new(stream);
+        let mut lines = BufReader::new(WithDescriptors::of(stream));
         loop {
             let mut line = Vec::new();
             match (&mut lines).take(MAX_REQUEST).read_until(b'\n', &mut line) {
@@ -353,7 +357,8 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
             if !self.connections.set(id, Doing::Asking) {
                 return Ok(());
             }
-            match self.ask(request) {
+            let descriptors = std::mem::take(&mut lines.get_mut().come);
+            match self.ask(request, descriptors) {
                 Some(Reply::Answer(answer)) => send_line(stream, &answer, &[])?,
                 Some(Reply::Descriptors(answer, fds)) => send_line(stream, &answer, &fds)?,
                 Some(Reply::Stream(answer, chunks)) => {
@@ -437,22 +442,7 @@ fn pass_on<C: Into<Vec<u8>>>(mut stream: &UnixStream, chunks: &Receiver<C>) -> i
 fn send_line(stream: &UnixStream, answer: &Answer, fds: &[OwnedFd]) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer).map_err(io::Error::other)?;
     line.push(b'\n');
-    if fds.is_empty() {
-        return (&mut &*stream).write_all(&line);
-    }
-    let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&borrowed)) {
-        return Err(io::Error::other("too many descriptors"));
-    }
-    let sent = rustix::net::sendmsg(
-        stream,
-        &[IoSlice::new(&line)],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
-    (&mut &*stream).write_all(line.get(sent..).unwrap_or_default())
+    send_with(stream, &line, fds)
 }
 
 #[cfg(test)]

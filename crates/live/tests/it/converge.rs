@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 const MEANS: Means = Means {
     flavour: Flavour::Embedded,
     split: false,
+    makes: false,
 };
 
 fn parse(text: &str, of: Option<&Lab>) -> Lab {

@@ -8,11 +8,12 @@ use crate::output::{self, Format, Rows};
 use aerostat_lab::Checked;
 use aerostat_lab::converge::{Act, Change, Detail, Needs};
 use aerostat_live::charset;
-use aerostat_live::control::{Client, Converge, Converged, Request};
+use aerostat_live::control::{self, Client, Converge, Converged, Request};
 use aerostat_wire::counted;
 use aerostat_wire::some_of;
 use serde_json::{Value, json};
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// How long the lab may take to get ready again.
@@ -44,19 +45,26 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
             .collect(),
         restart_needed: all,
         dry_run: args.dry_run,
-    };
-    let mut ask = |request: &Converge| -> Result<Converged, Failure> {
-        let answer = client::ask(&mut client, &Request::Converge(request.clone()))?;
-        serde_json::from_value(answer)
-            .map_err(|error| Failure::failed(format!("the lab answers in another way: {error}")))
+        makes: true,
+        brought: None,
     };
     // What does not fit the lab is refused before anything is done.
     if args.embedded || args.split {
         request.dry_run = true;
-        fits(args, &ask(&request)?)?;
+        fits(args, &ask(&mut client, &request, &[])?.0)?;
         request.dry_run = args.dry_run;
     }
-    let done = ask(&request)?;
+    let (mut done, descriptors) = ask(&mut client, &request, &[])?;
+    if let (Some(wanted), [user_ns, ..]) = (&done.wanted, &descriptors[..]) {
+        let made = control::bring(&request, wanted, user_ns).map_err(|error| {
+            Failure::failed(format!(
+                "making new kernel hosts, and nothing was done: {error}"
+            ))
+        });
+        let (brought, made) = made?;
+        request.brought = Some(brought);
+        done = ask(&mut client, &request, &made)?.0;
+    }
     show(args, &done)?;
     judge(args, checked, &done)?;
     if args.dry_run || done.plan.is_empty() && done.restarted.is_empty() {
@@ -65,6 +73,20 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
     await_ready(&mut client, args)?;
     let end = Exit::Ok.with_warnings(!done.left.is_empty());
     Ok(labs::exit(end, &checked.warnings))
+}
+
+/// Asks the lab to become that of a file; descriptors of interfaces go with the request, and that of the lab's user
+/// namespace may come back.
+fn ask(
+    client: &mut Client,
+    request: &Converge,
+    made: &[OwnedFd],
+) -> Result<(Converged, Vec<OwnedFd>), Failure> {
+    let request = Request::Converge(request.clone());
+    let (answer, descriptors) = client::ask_with_descriptors(client, &request, made)?;
+    let done = serde_json::from_value(answer)
+        .map_err(|error| Failure::failed(format!("the lab answers in another way: {error}")))?;
+    Ok((done, descriptors))
 }
 
 /// The word for all nodes that have to start again.

@@ -16,7 +16,7 @@ impl Lab {
         let (requests, connections) = serve(listen(&path).unwrap(), || {}).unwrap();
         std::thread::spawn(move || {
             let mut streams = Vec::new();
-            for Pending { request, reply } in requests {
+            for Pending { request, reply, .. } in requests {
                 let ok = Answer::Ok(serde_json::json!({}));
                 let answer = if let Request::Trace { .. } = request {
                     let (to, chunks) = sync_channel(STREAM_DEPTH);

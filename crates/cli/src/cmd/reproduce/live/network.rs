@@ -117,7 +117,7 @@ impl Network {
     /// The lab does not give its namespace away.
     pub(super) fn host(&mut self, node: &str, address: Ipv4Addr) -> Result<Host, Failure> {
         let request = Request::Exec { node: node.into() };
-        let (_, mut descriptors) = client::ask_with_descriptors(self.client()?, &request)?;
+        let (_, mut descriptors) = client::ask_with_descriptors(self.client()?, &request, &[])?;
         // The host's network namespace comes last.
         let Some(namespace) = descriptors.pop() else {
             return Err(Failure::failed(format!(
