@@ -13,7 +13,7 @@
 
 use crate::control::{Answer, Converge, Converged, Reply};
 use crate::kernel::KernelNode;
-use crate::kernel::brought::{Wanted, taken};
+use crate::kernel::brought::{Brought, Wanted, taken};
 use crate::notice::{File, Notice};
 use crate::site::{Carried, Site};
 use crate::supervisor::LabProcesses;
@@ -23,6 +23,7 @@ use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::converge::{self, Interfaces, Means, Plan};
 use aerostat_lab::event::Names;
 use aerostat_lab::model::{Lab, LineParams, LinkId, NodeId};
+use aerostat_lab::plant::Refused;
 use aerostat_proto::Instant;
 use mio::Waker;
 use rustix::fd::OwnedFd;
@@ -176,23 +177,10 @@ impl Comparison {
             return Err(Box::new(Reply::Answer(said(&converged))));
         }
         let Interfaces { made, gone } = Interfaces::between(running, next, means.flavour);
-        let made = match (request.brought, self.user_ns) {
-            _ if made.is_empty() => Vec::new(),
-            (None, Some(user_ns)) => {
-                let nodes = made.iter().map(|id| next.node(*id).name.clone());
-                converged.wanted = Some(Wanted {
-                    nodes: nodes.collect(),
-                    numbers: running.numbers.clone(),
-                    generation: self.generation,
-                });
-                let asks = Reply::Descriptors(said(&converged), vec![user_ns]);
-                return Err(Box::new(asks));
-            }
-            (Some(brought), _) if brought.generation == self.generation => {
-                taken(next, &made, brought, descriptors)
-                    .ok_or_else(|| error(&"descriptors of new kernel hosts are missing", ""))?
-            }
-            _ => return Err(error(&OTHER, COMPARE_AGAIN)),
+        let brought = (request.brought, descriptors);
+        let made = match made.is_empty() {
+            true => Vec::new(),
+            false => self.made((next, &made), brought, &mut converged)?,
         };
         Ok(Prepared {
             file,
@@ -203,6 +191,35 @@ impl Comparison {
             reply: reply.clone(),
             generation: self.generation,
         })
+    }
+
+    /// The kernel nodes of the new lab that the client has made, or the answer that asks for them.
+    fn made(
+        &self,
+        (next, made): (&Lab, &BTreeSet<NodeId>),
+        (brought, descriptors): (Option<Brought>, Vec<OwnedFd>),
+        converged: &mut Converged,
+    ) -> Result<Vec<(NodeId, KernelNode)>, Box<Reply>> {
+        let generation = self.generation;
+        if let Some(brought) = brought {
+            if brought.generation != generation {
+                return Err(error(&OTHER, COMPARE_AGAIN));
+            }
+            let missing = || error(&"descriptors of new kernel hosts are missing", "");
+            return taken(next, made, brought, descriptors).ok_or_else(missing);
+        }
+        let nodes = made.iter().map(|id| next.node(*id).name.clone());
+        converged.wanted = Some(Wanted {
+            nodes: nodes.collect(),
+            numbers: self.running.numbers.clone(),
+            generation,
+        });
+        // Without the namespace the plan has needed a new start.
+        let user_ns = self.user_ns.iter().map(OwnedFd::try_clone);
+        let user_ns: Result<_, _> = user_ns.collect();
+        let user_ns =
+            user_ns.map_err(|wrong| error(&wrong, "the lab's process has no descriptor left"))?;
+        Err(Box::new(Reply::Descriptors(said(converged), user_ns)))
     }
 }
 
@@ -248,6 +265,24 @@ impl Carried {
         set.collect()
     }
 
+    /// Takes permanent connections that found no room out of the lab.
+    fn leave_out(&mut self, refused: &[Refused], lab: &mut Lab, told: &mut Vec<String>) {
+        let mut left = BTreeSet::new();
+        for (index, switch, error) in refused {
+            let ends = lab.pvcs[*index].ends;
+            let ends = ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name));
+            let name = &lab.node(*switch).name;
+            told.push(format!("pvc {}: {name}: {error}", ends.join(" - ")));
+            left.insert(*index);
+        }
+        if !left.is_empty() {
+            let mut number = 0..;
+            lab.pvcs
+                .retain(|_| number.next().is_none_or(|index| !left.contains(&index)));
+            self.world.adopt(lab);
+        }
+    }
+
     /// Makes the network that of the new file, and answers the client. Returns the lab as it is now.
     pub(crate) fn converge(
         &mut self,
@@ -274,22 +309,7 @@ impl Carried {
             of_file != *before && self.world.lines_of(*id) == of_file
         });
         converged.replaced = replaced.map(|(id, _)| lab.link(id).name.clone()).collect();
-        let mut left = BTreeSet::new();
-        for (index, switch, error) in &refused {
-            let ends = lab.pvcs[*index].ends;
-            let ends = ends.map(|(node, vc)| format!("{}:{vc}", lab.node(node).name));
-            let name = &lab.node(*switch).name;
-            converged
-                .left
-                .push(format!("pvc {}: {name}: {error}", ends.join(" - ")));
-            left.insert(*index);
-        }
-        if !left.is_empty() {
-            let mut number = 0..;
-            lab.pvcs
-                .retain(|_| number.next().is_none_or(|index| !left.contains(&index)));
-            self.world.adopt(lab);
-        }
+        self.leave_out(&refused, lab, &mut converged.left);
         let sources = (&mut self.sources.taps, &mut self.sources.routes);
         let refused = self.inside.exchange((gone, made), sources, &self.registry);
         let refused = refused.into_iter();

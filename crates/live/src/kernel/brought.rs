@@ -38,7 +38,7 @@ pub struct Wanted {
     pub generation: u64,
 }
 
-/// What a client has made, beside the descriptors.
+/// Interfaces that a client has made, beside their descriptors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brought {
     /// As in [`Wanted`].
@@ -93,7 +93,7 @@ pub fn bring(
 }
 
 impl KernelNode {
-    /// What another process needs beside the descriptors, which are added to `fds`.
+    /// The parts that another process needs beside the descriptors, which are added to `fds`.
     fn into_parts(self, name: &str, fds: &mut Vec<OwnedFd>) -> BroughtNode {
         fds.push(self.namespace.into());
         fds.extend(self.taps.into_iter().map(OwnedFd::from));

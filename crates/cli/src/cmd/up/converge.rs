@@ -54,17 +54,7 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
         fits(args, &ask(&mut client, &request, &[])?.0)?;
         request.dry_run = args.dry_run;
     }
-    let (mut done, descriptors) = ask(&mut client, &request, &[])?;
-    if let (Some(wanted), [user_ns, ..]) = (&done.wanted, &descriptors[..]) {
-        let made = control::bring(&request, wanted, user_ns).map_err(|error| {
-            Failure::failed(format!(
-                "making new kernel hosts, and nothing was done: {error}"
-            ))
-        });
-        let (brought, made) = made?;
-        request.brought = Some(brought);
-        done = ask(&mut client, &request, &made)?.0;
-    }
+    let done = carry_out(&mut client, request)?;
     show(args, &done)?;
     judge(args, checked, &done)?;
     if args.dry_run || done.plan.is_empty() && done.restarted.is_empty() {
@@ -73,6 +63,22 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
     await_ready(&mut client, args)?;
     let end = Exit::Ok.with_warnings(!done.left.is_empty());
     Ok(labs::exit(end, &checked.warnings))
+}
+
+/// Lets the lab become that of the file, with the interfaces that it asks for.
+fn carry_out(client: &mut Client, mut request: Converge) -> Result<Converged, Failure> {
+    let (done, descriptors) = ask(client, &request, &[])?;
+    let (Some(wanted), [user_ns, ..]) = (&done.wanted, &descriptors[..]) else {
+        return Ok(done);
+    };
+    let made = control::bring(&request, wanted, user_ns);
+    let (brought, made) = made.map_err(|error| {
+        Failure::failed(format!(
+            "nothing was done, because new kernel hosts cannot be made: {error}"
+        ))
+    })?;
+    request.brought = Some(brought);
+    ask(client, &request, &made).map(|(done, _)| done)
 }
 
 /// Asks the lab to become that of a file; descriptors of interfaces go with the request, and that of the lab's user
