@@ -405,8 +405,14 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let (requests, _) = serve(listen(&path).unwrap(), || {}).unwrap();
         std::thread::spawn(move || {
-            for Pending { request, reply, .. } in requests {
-                let ok = Answer::Ok(serde_json::json!({"heard": request}));
+            for pending in requests {
+                let Pending {
+                    request,
+                    descriptors,
+                    reply,
+                } = pending;
+                let value = serde_json::json!({"heard": request, "came": descriptors.len()});
+                let ok = Answer::Ok(value);
                 let answer = match request {
                     Request::Exec { .. } => {
                         let file = std::fs::File::open("/dev/null").unwrap();
@@ -433,6 +439,21 @@ mod tests {
         assert_eq!(fds.len(), 1);
         let (_, none) = client.ask(&Request::Status).unwrap();
         assert!(none.is_empty());
+        // The descriptors of one request, in several parts, and none of them with the next one.
+        let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let room = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        for (sent, came) in [(1, 1), (300, 300), (0, 0), (MOST + 100, MOST)] {
+            if room.is_some_and(|room| room < 1000 + 2 * sent as u64) {
+                println!("left out: {sent} descriptors of {room:?}");
+                continue;
+            }
+            let all: Vec<OwnedFd> = (0..sent).map(|_| null()).collect();
+            let (answer, _) = client.ask_with(&Request::Status, &all).unwrap();
+            let Answer::Ok(answer) = answer else {
+                panic!("{answer:?}")
+            };
+            assert_eq!(answer["came"], came);
+        }
         client.say(b"{\"ask\":\"nonsense\"}\n").unwrap();
         let (answer, _) = client.ask(&Request::Status).unwrap();
         assert!(matches!(answer, Answer::Error { .. }), "{answer:?}");
