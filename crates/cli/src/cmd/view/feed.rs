@@ -17,7 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Time between two tellings. A person sees no difference to less.
-const EVERY: Duration = Duration::from_millis(200);
+const EVERY: Duration = Duration::from_millis(250);
 /// Time between samples of counters.
 const SAMPLE: Duration = Duration::from_secs(1);
 /// Pause between attempts to find a lab that has ended.
