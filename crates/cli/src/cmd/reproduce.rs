@@ -85,6 +85,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         printed: args.printed.as_deref(),
     })?;
     if args.entries.iter().any(|name| name == "list") {
+        for_a_list(args)?;
         return list(args, &all);
     }
     let mut chosen = chosen(&args.entries, &all)?;
@@ -311,6 +312,27 @@ fn chosen(given: &[String], all: &[Entry]) -> Result<Vec<Entry>, Failure> {
         }
     }
     Ok(all.iter().filter_map(|entry| of(entry, given)).collect())
+}
+
+/// Refuses what needs runs beside a list, which is also what a command without entries asks for.
+fn for_a_list(args: &ReproduceArgs) -> Result<(), Failure> {
+    let of_runs = [
+        ("--seeds", args.seeds.is_some()),
+        ("--calibrate", args.calibrate.is_some()),
+        ("--compare", args.compare.is_some()),
+        ("--assumed", args.assumed),
+        ("--keep", args.keep.is_some()),
+        ("--report", args.report.is_some()),
+        ("--live", args.live),
+    ];
+    let given = of_runs.into_iter().find(|(_, given)| *given);
+    let text = match given {
+        Some((option, _)) => format!("{option} needs entries to run, and 'list' runs none"),
+        None if args.entries.len() > 1 => "'list' stands alone".to_owned(),
+        None => return Ok(()),
+    };
+    Err(Failure::usage(text)
+        .hint("name entries: 'all', 'quick', or some of 'aerostat reproduce list'"))
 }
 
 fn list(args: &ReproduceArgs, all: &[Entry]) -> Outcome {

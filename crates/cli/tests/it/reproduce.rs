@@ -52,6 +52,25 @@ fn runs(output: &Output) -> u64 {
         .expect("a number")
 }
 
+/// Options of runs without an entry are no list.
+#[test]
+fn what_needs_runs_is_refused_beside_a_list() {
+    let directory = std::env::temp_dir().join("aerostat-it-reproduce-list");
+    let report = directory.to_str().unwrap();
+    for words in [
+        &["--report", report][..],
+        &["--keep", report, "list"],
+        &["list", "thesis"],
+        &["--assumed"],
+    ] {
+        let output = reproduce(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("hint: name entries: 'all'"), "{told}");
+    }
+    assert!(!directory.exists());
+}
+
 #[test]
 fn rows_that_are_finished_are_kept_when_the_process_is_killed() {
     let dir = tempfile();
