@@ -12,6 +12,16 @@ use std::os::fd::OwnedFd;
 const STUCK: &str =
     "its process may be stopped (SIGSTOP) or stuck; 'aerostat down' ends it nevertheless";
 
+/// The message when no lab runs where this command looks.
+pub(crate) fn none_is_running() -> String {
+    let elsewhere = runtime_dir::passed_over();
+    let text = "no lab is running";
+    elsewhere.map_or_else(
+        || text.to_owned(),
+        |elsewhere| format!("{text}; {elsewhere}"),
+    )
+}
+
 /// Selects a running lab: the named one, or the only one.
 pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
     let mut labs = runtime_dir::running();
@@ -34,7 +44,7 @@ pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
             });
     }
     match labs.len() {
-        0 => Err(Failure::new(Exit::NotRunning, "no lab is running")
+        0 => Err(Failure::new(Exit::NotRunning, none_is_running())
             .hint("start one with 'aerostat up LAB'")),
         1 => Ok(labs.remove(0)),
         _ => Err(Failure::usage("several labs are running")

@@ -46,21 +46,37 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The directory that holds one directory per lab of this user.
 #[must_use]
 pub fn base() -> PathBuf {
-    let uid = rustix::process::getuid().as_raw();
+    if let Some(Ok(given)) = given() {
+        return given.join("aerostat");
+    }
+    match rustix::process::getuid().as_raw() {
+        0 => PathBuf::from("/run/aerostat"),
+        uid => PathBuf::from(format!("/tmp/aerostat-{uid}")),
+    }
+}
+
+/// A sentence about the directory that the environment names, if it is not used.
+#[must_use]
+pub fn passed_over() -> Option<String> {
+    let given = given()?.err()?;
+    let (given, base) = (given.display().to_string(), base());
+    let given = aerostat_lab::printable::line(&given);
+    let base = base.display();
+    Some(format!(
+        "XDG_RUNTIME_DIR is '{given}', which is no directory of this user: labs are below {base}"
+    ))
+}
+
+/// The directory that the environment names; an error if it cannot be used.
+fn given() -> Option<Result<PathBuf, PathBuf>> {
+    let given = std::env::var_os("XDG_RUNTIME_DIR").filter(|given| !given.is_empty())?;
+    let given = PathBuf::from(given);
     // A process that keeps the environment of another user, as with `sudo -E`, must not work in that user's directory:
     // its owner could put anything in the place of the lab's. The specification of the variable demands this, too.
-    let own = |dir: &PathBuf| {
-        let there = fs::metadata(dir);
-        there.is_ok_and(|there| there.is_dir() && there.uid() == uid)
-    };
-    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    if let Some(dir) = given.filter(own) {
-        return dir.join("aerostat");
-    }
-    if uid == 0 {
-        return PathBuf::from("/run/aerostat");
-    }
-    PathBuf::from(format!("/tmp/aerostat-{uid}"))
+    let uid = rustix::process::getuid().as_raw();
+    let there = fs::metadata(&given);
+    let own = there.is_ok_and(|there| there.is_dir() && there.uid() == uid);
+    Some(if own { Ok(given) } else { Err(given) })
 }
 
 /// The claim of this process on a lab's name; removes the directory when dropped.

@@ -46,7 +46,7 @@ fn wanted(args: &DownArgs) -> Result<Vec<Result<LabState, Failure>>, Failure> {
     if args.all {
         let labs = runtime_dir::running();
         if labs.is_empty() {
-            return Err(Failure::new(Exit::NotRunning, "no lab is running"));
+            return Err(Failure::new(Exit::NotRunning, client::none_is_running()));
         }
         return Ok(labs.into_iter().map(Ok).collect());
     }

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &LsArgs) -> Outcome {
     let labs = runtime_dir::running();
     if labs.is_empty() && args.output.output == Format::Table {
-        say("no lab is running");
+        say(client::none_is_running());
         return Ok(Exit::Ok);
     }
     let now = SystemTime::now()

@@ -29,6 +29,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Reads the lab and starts it.
 pub(crate) fn run(args: &UpArgs) -> Outcome {
+    if !args.in_background
+        && !args.quiet
+        && let Some(text) = runtime_dir::passed_over()
+    {
+        say(format_args!("note: {text}"));
+    }
     if !args.in_background && args.lab.lab != Path::new("-") {
         let checked = labs::load(&args.lab.lab, &args.lab.set);
         let name = checked.as_ref().map(|checked| checked.lab.name.clone());

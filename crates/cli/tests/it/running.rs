@@ -278,3 +278,23 @@ fn choosing_and_stopping() {
     assert_eq!(labs.run(&["down"]).0, 0);
     assert_eq!(labs.run(&["down"]).0, 4);
 }
+
+/// A directory for running labs that cannot be used is told where one looks for labs.
+#[test]
+fn a_runtime_directory_that_is_passed_over_is_named() {
+    for (given, told) in [("/nowhere/at/all", true), ("/dev/null", true), ("", false)] {
+        for words in [&["ls"][..], &["inspect", "lab"]] {
+            let output = command(words)
+                .env("XDG_RUNTIME_DIR", given)
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            // Labs of others may run in the directory that is used instead.
+            if text.contains("no lab is running") {
+                let says =
+                    format!("XDG_RUNTIME_DIR is '{given}', which is no directory of this user");
+                assert_eq!(text.contains(&says), told, "{words:?} {given}: {text}");
+            }
+        }
+    }
+}
