@@ -27,19 +27,26 @@ use std::time::Duration;
 /// How long `up -d` waits for the lab to get ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Reads the lab and starts it.
-pub(crate) fn run(args: &UpArgs) -> Outcome {
-    if !args.in_background
-        && !args.quiet
-        && let Some(text) = runtime_dir::passed_over()
-    {
+/// Tells that labs are not in the directory that the environment names.
+fn tell_passed_over(args: &UpArgs) {
+    let said = args.quiet || args.in_background;
+    if let Some(text) = runtime_dir::passed_over().filter(|_| !said) {
         say(format_args!("note: {text}"));
     }
+}
+
+/// True if a lab of this name runs.
+fn is_running(args: &UpArgs) -> bool {
+    let checked = labs::load(&args.lab.lab, &args.lab.set);
+    let name = checked.map(|checked| checked.lab.name);
+    name.is_ok_and(|name| runtime_dir::running().iter().any(|lab| lab.name == name))
+}
+
+/// Reads the lab and starts it.
+pub(crate) fn run(args: &UpArgs) -> Outcome {
+    tell_passed_over(args);
     if !args.in_background && args.lab.lab != Path::new("-") {
-        let checked = labs::load(&args.lab.lab, &args.lab.set);
-        let name = checked.as_ref().map(|checked| checked.lab.name.clone());
-        let runs = name.is_ok_and(|name| runtime_dir::running().iter().any(|lab| lab.name == name));
-        if runs {
+        if is_running(args) {
             return converge::run(args, &labs::read(&args.lab)?);
         }
         if args.dry_run || !args.restart.is_empty() {
