@@ -28,6 +28,7 @@ use aerostat_proto::Instant;
 use mio::Waker;
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender};
 
@@ -54,7 +55,7 @@ pub(crate) fn begin(
     reply: SyncSender<Reply>,
 ) {
     let user_ns = site.inside.processes.as_ref().map(LabProcesses::user_ns);
-    let user_ns = user_ns.and_then(|fd| fd.try_clone_to_owned().ok());
+    let user_ns = user_ns.map(|fd| fd.try_clone_to_owned());
     let means = Means {
         flavour: site.builder.flavour(),
         split: site.sources.daemons.is_some(),
@@ -102,7 +103,7 @@ struct Comparison {
     running: Arc<Lab>,
     means: Means,
     /// The user namespace of the lab, in which a client may make interfaces.
-    user_ns: Option<OwnedFd>,
+    user_ns: Option<io::Result<OwnedFd>>,
     generation: u64,
 }
 
@@ -142,7 +143,8 @@ impl Comparison {
         descriptors: Vec<OwnedFd>,
         reply: &SyncSender<Reply>,
     ) -> Result<Prepared, Box<Reply>> {
-        let (running, means) = (&*self.running, self.means);
+        let (running, means) = (Arc::clone(&self.running), self.means);
+        let (running, generation) = (&*running, self.generation);
         let file = read(running, &request)?;
         let next = &file.checked.lab;
         let plan = converge::plan(running, next, means);
@@ -189,13 +191,13 @@ impl Comparison {
             gone,
             made,
             reply: reply.clone(),
-            generation: self.generation,
+            generation,
         })
     }
 
     /// The kernel nodes of the new lab that the client has made, or the answer that asks for them.
     fn made(
-        &self,
+        self,
         (next, made): (&Lab, &BTreeSet<NodeId>),
         (brought, descriptors): (Option<Brought>, Vec<OwnedFd>),
         converged: &mut Converged,
@@ -205,7 +207,7 @@ impl Comparison {
             if brought.generation != generation {
                 return Err(error(&OTHER, COMPARE_AGAIN));
             }
-            let missing = || error(&"descriptors of new kernel hosts are missing", "");
+            let missing = || error(&MISSING, FULL);
             return taken(next, made, brought, descriptors).ok_or_else(missing);
         }
         let nodes = made.iter().map(|id| next.node(*id).name.clone());
@@ -214,18 +216,22 @@ impl Comparison {
             numbers: self.running.numbers.clone(),
             generation,
         });
-        // Without the namespace the plan has needed a new start.
-        let user_ns = self.user_ns.iter().map(OwnedFd::try_clone);
-        let user_ns: Result<_, _> = user_ns.collect();
-        let user_ns =
-            user_ns.map_err(|wrong| error(&wrong, "the lab's process has no descriptor left"))?;
-        Err(Box::new(Reply::Descriptors(said(converged), user_ns)))
+        match self.user_ns {
+            Some(Ok(user_ns)) => Err(Box::new(Reply::Descriptors(said(converged), vec![user_ns]))),
+            Some(Err(wrong)) => Err(error(&format!("nothing was done: {wrong}"), FULL)),
+            // The plan has needed a new start.
+            None => Ok(Vec::new()),
+        }
     }
 }
 
 /// Refusal of a change that was compared with another state of the lab.
-const OTHER: &str = "another command has just changed the lab";
-const COMPARE_AGAIN: &str = "compare again";
+const OTHER: &str = "nothing was done, because another command has just changed the lab";
+const COMPARE_AGAIN: &str = "run 'aerostat up' again";
+/// Refusal of a change for which the client has not brought what it should, or the lab has no room for it.
+const MISSING: &str = "nothing was done, because descriptors of new kernel hosts are missing";
+const FULL: &str =
+    "the lab's process may have no file descriptor left: start it with a larger 'ulimit -n'";
 
 /// The way to a change that the running lab cannot make.
 const DOWN_AND_UP: &str = "'aerostat down', then 'aerostat up'";

@@ -324,11 +324,12 @@ pub(crate) fn ip_says(args: &[&str]) -> io::Result<String> {
     let out = std::process::Command::new("ip")
         .args(args)
         .output()
-        .map_err(|e| {
-            io::Error::new(
-                e.kind(),
-                format!("cannot run `ip` (Debian package iproute2): {e}"),
-            )
+        .map_err(|error| {
+            let hint = match error.kind() {
+                io::ErrorKind::NotFound => " (Debian package iproute2)",
+                _ => "",
+            };
+            io::Error::new(error.kind(), format!("cannot run `ip`{hint}: {error}"))
         })?;
     if out.status.success() {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());

@@ -168,7 +168,9 @@ fn notes(builder: &Builder<'_>, kernels: Option<&Kernels>, machine: bool) -> Vec
     let followed = followed.map(|(id, made)| (lab.node(*id).name.as_str(), &made.tcp[..]));
     let notes = [
         left_out(lab, builder),
-        made_embedded(lab, builder).into_iter().collect(),
+        made_embedded(lab, |id| builder.is_kernel(id))
+            .into_iter()
+            .collect(),
         not_followed(lab, builder),
         nothing_behind(lab, builder, machine),
         kernel::tcp::notes(followed),
@@ -292,15 +294,16 @@ fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
     notes.map(note).collect()
 }
 
-/// Hosts that the lab file wants as Linux kernels, and that are embedded in this run.
-fn made_embedded(lab: &Lab, builder: &Builder<'_>) -> Option<String> {
+/// A sentence about hosts that the lab file wants as Linux kernels, and that are not (`is_kernel`) in this run.
+#[must_use]
+pub fn made_embedded(lab: &Lab, is_kernel: impl Fn(NodeId) -> bool) -> Option<String> {
     let wish = |id: NodeId| match &lab.node(id).kind {
         NodeKind::Host(host) => host.kernel,
         NodeKind::Router(router) => router.kernel,
         _ => None,
     };
     let all = lab.nodes();
-    let other = all.filter(|(id, _)| wish(*id) == Some(true) && !builder.is_kernel(*id));
+    let other = all.filter(|(id, _)| wish(*id) == Some(true) && !is_kernel(*id));
     let names: Vec<String> = other.map(|(_, node)| node.name.clone()).collect();
     (!names.is_empty()).then(|| {
         let names = some_of(&names);

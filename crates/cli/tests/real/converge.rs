@@ -110,6 +110,26 @@ fn needs_are_told(lab: &Runtime, name: &str, text: &str) {
     let done = lab.run(&["up", "--restart", "nina", &path]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert!(done.err.contains("started again: nina"), "{}", done.err);
+    // Another address of the station is one of its port, too, and the key `kernel` counts in labs of kernels only.
+    let other = moved.replace(
+        "ip: 10.1.0.78",
+        "ip: 10.1.0.78, mac: '02:00:00:00:00:77', kernel: true",
+    );
+    let done = lab.run(&["up", "--restart", "nina", &file(name, &other)]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(
+        done.err.contains("nodes with 'kernel: true' are embedded"),
+        "{}",
+        done.err
+    );
+    let reached = lab.ok(&["ping", "--lab", "campus", "nina", "urku", "-o", "json"]);
+    let reached: serde_json::Value = serde_json::from_str(&reached).unwrap();
+    assert_eq!(reached["rows"][0]["received"], 3, "{reached}");
+    lab.ok(&["up", "--restart", "nina", &file(name, &moved)]);
+    let kernel = moved.replace("ip: 10.1.0.78", "ip: 10.1.0.78, kernel: true");
+    lab.ok(&["up", &file(name, &kernel)]);
+    let path = file(name, &moved);
+    lab.ok(&["up", &path]);
     let seed = format!("{moved}\nseed: 9\n");
     let whole = lab.run(&["up", &file(name, &seed)]);
     assert_eq!(whole.code, 1, "{}", whole.err);

@@ -76,7 +76,7 @@ pub(super) fn of_node([old, new]: [&Lab; 2], id: NodeId, act: Act, means: Means)
         _ => {}
     }
     if act == Act::Change {
-        if takes(&old.node(id).kind, kind, kernel) {
+        if takes(&old.node(id).kind, kind, (kernel, means.flavour)) {
             return match means.split {
                 true => new_start(SEATS),
                 false => Needs::Nothing,
@@ -194,10 +194,14 @@ fn has_other_interfaces(old: &Lab, new: &Lab, id: NodeId) -> bool {
 }
 
 /// True if the machine of a node takes this change while it runs.
-fn takes(old: &NodeKind, new: &NodeKind, kernel: bool) -> bool {
+fn takes(old: &NodeKind, new: &NodeKind, (kernel, flavour): (bool, Flavour)) -> bool {
     match (old, new) {
         (NodeKind::Host(old), NodeKind::Host(new)) => {
             let mut like = Host::clone(old);
+            if flavour == Flavour::Embedded {
+                // The key is without effect.
+                like.kernel = new.kernel;
+            }
             if !kernel {
                 like.routes.clone_from(&new.routes);
             }
@@ -208,6 +212,9 @@ fn takes(old: &NodeKind, new: &NodeKind, kernel: bool) -> bool {
         }
         (NodeKind::Router(old), NodeKind::Router(new)) => {
             let mut like = Router::clone(old);
+            if flavour == Flavour::Embedded {
+                like.kernel = new.kernel;
+            }
             if !kernel {
                 like.routes.clone_from(&new.routes);
             }

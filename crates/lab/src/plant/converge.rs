@@ -38,7 +38,7 @@ pub trait Converge: Operation {
             self.switch_off(old, id);
         }
         self.remove_links(old, new);
-        self.grow(builder);
+        self.grow(old, builder);
         self.add_links(old, new);
         self.reroute(builder);
         self.change_machines(old, builder, again);
@@ -106,12 +106,16 @@ pub trait Converge: Operation {
     }
 
     /// Makes room for new nodes and for the new ports of switches.
-    fn grow(&mut self, builder: &Builder<'_>) {
+    fn grow(&mut self, old: &Lab, builder: &Builder<'_>) {
         let new = builder.lab();
         for node in new.nodes.iter().skip(self.plant().nodes().count()) {
             self.plant_mut().add_model(node);
         }
         for (id, _, model) in new.switches() {
+            let before = match old.nodes.get(id.0).map(|node| &node.kind) {
+                Some(NodeKind::Switch(switch)) => &switch.ports[..],
+                _ => &[],
+            };
             self.plant_mut().add_ports(id, model.ports.len() as u16);
             let life = self.plant().life(id);
             self.with_node(id, |node, _| {
@@ -121,9 +125,17 @@ pub trait Converge: Operation {
                 for (number, port) in model.ports.iter().enumerate() {
                     if number >= switch.port_count() {
                         builder.add_port(switch, id, number, life, port);
-                    } else if new.has_link(port.link) && switch.is_vacant(PortNo(number as u16)) {
-                        switch.set_vacant(PortNo(number as u16), false);
-                        builder.register_at(switch, (PortNo(number as u16), port));
+                        continue;
+                    }
+                    let own = PortNo(number as u16);
+                    // The host at the port has another address.
+                    let other = before
+                        .get(number)
+                        .is_some_and(|was| was.station != port.station);
+                    if new.has_link(port.link) && (other || switch.is_vacant(own)) {
+                        switch.set_vacant(own, true);
+                        switch.set_vacant(own, false);
+                        builder.register_at(switch, (own, port));
                     }
                 }
             });

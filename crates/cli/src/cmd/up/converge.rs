@@ -9,10 +9,11 @@ use aerostat_lab::Checked;
 use aerostat_lab::converge::{Act, Change, Detail, Needs};
 use aerostat_live::charset;
 use aerostat_live::control::{self, Client, Converge, Converged, Request};
+use aerostat_live::run::made_embedded;
 use aerostat_wire::counted;
 use aerostat_wire::some_of;
 use serde_json::{Value, json};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,11 @@ pub(super) fn run(args: &UpArgs, checked: &Checked) -> Outcome {
     }
     let done = carry_out(&mut client, request)?;
     show(args, &done)?;
+    if !done.kernel
+        && let Some(text) = made_embedded(&checked.lab, |_| false)
+    {
+        say(format_args!("note: {text}"));
+    }
     judge(args, checked, &done)?;
     if args.dry_run || done.plan.is_empty() && done.restarted.is_empty() {
         return Ok(labs::done(checked));
@@ -73,9 +79,12 @@ fn carry_out(client: &mut Client, mut request: Converge) -> Result<Converged, Fa
     };
     let made = control::bring(&request, wanted, user_ns);
     let (brought, made) = made.map_err(|error| {
-        Failure::failed(format!(
-            "nothing was done, because new kernel hosts cannot be made: {error}"
-        ))
+        let hint = match error.kind() {
+            ErrorKind::PermissionDenied => "the rights with which the lab was started are needed",
+            _ => "",
+        };
+        let text = format!("nothing was done, because new kernel hosts cannot be made: {error}");
+        Failure::failed(text).hint(hint)
     })?;
     request.brought = Some(brought);
     ask(client, &request, &made).map(|(done, _)| done)
