@@ -2,7 +2,7 @@
 //!
 //! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 
-use crate::{Ran, command, root};
+use crate::{Ran, command, lab_file, root};
 pub(crate) use aerostat_testing::command::signal;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -48,6 +48,13 @@ impl Runtime {
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).unwrap();
         Self { directory }
+    }
+    /// With this lab running, all of its hosts embedded.
+    pub(crate) fn embedded(test: &str, lab: &str) -> Self {
+        let runtime = Self::new(test);
+        let file = lab_file(&format!("{test}.atm.yml"), lab);
+        runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
+        runtime
     }
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = command(args);
