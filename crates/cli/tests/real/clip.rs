@@ -58,8 +58,7 @@ fn a_contract_of_the_lab_file_shows_on_the_switch() {
 "
     );
     assert!(table.contains(&entry), "{table}");
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 #[test]

@@ -104,6 +104,5 @@ fn entries_come_and_go() {
         assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
         assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
     }
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

@@ -84,6 +84,5 @@ fn a_ring_in_real_time_goes_on_round_the_other_side_and_inspect_route_shows_it()
     lab.ok(&["fault", "link-up", "cut"]);
     wait_for("the short way", || ways_to(&lab, &east) == whole);
     wait_for("answers by either way", || both() == [5, 5]);
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
