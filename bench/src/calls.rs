@@ -130,14 +130,7 @@ impl Node for Party {
                 host.feed(Input::AddUser(USER), now);
                 let address = host.address;
                 let sap = Sap::LLC;
-                host.ask(
-                    AtmRequest::Listen {
-                        address,
-                        sap,
-                        max_sdu: 1536,
-                    },
-                    now,
-                );
+                host.ask(AtmRequest::listen(address, sap, 1536), now);
                 host.feed(Input::Start, now);
             }
             Self::Switch(switch) => switch.start(now),

@@ -58,11 +58,7 @@ impl Host {
             came: Vec::new(),
         };
         host.feed(Input::AddUser(USER));
-        host.ask(AtmRequest::Listen {
-            address: own,
-            sap: Sap::LLC,
-            max_sdu: MAX_SDU,
-        });
+        host.ask(AtmRequest::listen(own, Sap::LLC, MAX_SDU));
         host.feed(Input::Start);
         host
     }

@@ -22,25 +22,18 @@ pub(crate) const SCHEMA: &str = "aerostat.manifest.v1";
 /// Longest manifest, octets: room for labs, traces and catalogues.
 const MAX: u64 = 64 << 20;
 
-/// The command that makes results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Verb {
-    Run,
-    Sweep,
-    Reproduce,
+aerostat_wire::named! {
+    /// The command that makes results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum Verb {
+        Run = "run",
+        Sweep = "sweep",
+        Reproduce = "reproduce",
+    }
 }
 
 impl Verb {
-    /// The word on the command line.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Sweep => "sweep",
-            Self::Reproduce => "reproduce",
-        }
-    }
-
     /// The option that names the directory.
     pub(crate) const fn directory_option(self) -> &'static str {
         match self {
@@ -268,7 +261,7 @@ impl Manifest {
 
     /// The words of the command for these results in another directory.
     pub(crate) fn arguments(&self, directory: &str) -> Vec<String> {
-        let mut all = vec![self.verb.word().to_owned(), "--quiet".to_owned()];
+        let mut all = vec![self.verb.name().to_owned(), "--quiet".to_owned()];
         for given in &self.options {
             all.push(match given.value.is_empty() {
                 true => format!("--{}", given.option),
@@ -331,7 +324,7 @@ impl Manifest {
             if !self.verb.options().contains(&&**option) {
                 return Err(format!(
                     "'{}' has no option '{option}' here",
-                    self.verb.word()
+                    self.verb.name()
                 ));
             }
             let below = |input: &Input| Path::new(&input.file).starts_with(value);

@@ -79,18 +79,8 @@ impl VnetHeader {
         let Some(octets) = octets.first_chunk::<{ Self::LEN }>() else {
             return Err(OffloadError::Header);
         };
-        let [
-            flags,
-            gso_type,
-            head_0,
-            head_1,
-            size_0,
-            size_1,
-            start_0,
-            start_1,
-            offset_0,
-            offset_1,
-        ] = *octets;
+        let [flags, gso_type, ..] = *octets;
+        let word = |at: usize| u16::from_le_bytes([octets[at], octets[at + 1]]);
         // 0x80: the segments carry ECN; the TCP flags say the same.
         let gso_type = match gso_type & !0x80 {
             0 => GsoType::None,
@@ -102,16 +92,16 @@ impl VnetHeader {
         Ok(Self {
             needs_csum: flags & 1 != 0,
             gso_type,
-            gso_size: u16::from_le_bytes([size_0, size_1]),
-            csum_start: u16::from_le_bytes([start_0, start_1]),
-            csum_offset: u16::from_le_bytes([offset_0, offset_1]),
-            hdr_len: u16::from_le_bytes([head_0, head_1]),
+            hdr_len: word(2),
+            gso_size: word(4),
+            csum_start: word(6),
+            csum_offset: word(8),
         })
     }
 
     /// The header as a kernel reads it. A super frame whose TCP header has the flag CWR is marked as one with ECN.
     #[must_use]
-    pub const fn encode(&self, cwr: bool) -> [u8; Self::LEN] {
+    pub fn encode(&self, cwr: bool) -> [u8; Self::LEN] {
         let kind = match self.gso_type {
             GsoType::None => 0,
             GsoType::TcpV4 => 1,
@@ -119,22 +109,19 @@ impl VnetHeader {
             GsoType::UdpL4 => 5,
         };
         let kind = if cwr { kind | 0x80 } else { kind };
-        let [head_0, head_1] = self.hdr_len.to_le_bytes();
-        let [size_0, size_1] = self.gso_size.to_le_bytes();
-        let [start_0, start_1] = self.csum_start.to_le_bytes();
-        let [offset_0, offset_1] = self.csum_offset.to_le_bytes();
-        [
-            self.needs_csum as u8,
-            kind,
-            head_0,
-            head_1,
-            size_0,
-            size_1,
-            start_0,
-            start_1,
-            offset_0,
-            offset_1,
-        ]
+        let mut octets = [0; Self::LEN];
+        octets[0] = self.needs_csum.into();
+        octets[1] = kind;
+        let words = [
+            self.hdr_len,
+            self.gso_size,
+            self.csum_start,
+            self.csum_offset,
+        ];
+        for (place, word) in octets[2..].as_chunks_mut().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
+        octets
     }
 }
 

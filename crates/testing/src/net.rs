@@ -55,7 +55,7 @@ pub struct AtmNet {
     /// Additional delay of an SDU on a point-to-multipoint connection.
     pub multipoint_delay: Duration,
     /// Calls to refuse.
-    pub refuse: Vec<Refusal>,
+    pub refusals: Vec<Refusal>,
     /// Requests that named an unknown or unusable connection.
     pub misuse: u32,
     /// SDUs accepted for transport.
@@ -76,10 +76,19 @@ impl AtmNet {
             open: BTreeMap::new(),
             loss: None,
             multipoint_delay: Duration::ZERO,
-            refuse: Vec::new(),
+            refusals: Vec::new(),
             misuse: 0,
             sdus: 0,
         }
+    }
+    /// Refuses so many calls.
+    pub fn refuse(&mut self, called: AtmAddress, sap: Option<Sap>, cause: Cause, times: u32) {
+        self.refusals.push(Refusal {
+            called,
+            sap,
+            cause,
+            times,
+        });
     }
     /// Calls that exist, connected or not.
     pub fn calls(&self) -> usize {
@@ -254,7 +263,7 @@ impl AtmNet {
     }
 
     fn refusal(&mut self, called: AtmAddress, sap: Sap) -> Option<Cause> {
-        let hit = self.refuse.iter_mut().find(|r| {
+        let hit = self.refusals.iter_mut().find(|r| {
             r.times > 0 && r.called == called && r.sap.is_none_or(|wanted| wanted == sap)
         });
         if let Some(refusal) = hit {

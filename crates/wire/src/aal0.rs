@@ -63,11 +63,7 @@ impl UserCell {
         };
         let header = CellHeader::from_word(u32::from_ne_bytes(head), HeaderForm::Uni);
         if !header.pti.is_user() {
-            return Err(DecodeError {
-                field: "aal0.pti",
-                offset: 0,
-                kind: ErrorKind::Value(header.pti.value().into()),
-            });
+            return Err(DecodeError::value("aal0.pti", 0, header.pti.value().into()));
         }
         Ok(Self {
             pti: header.pti,

@@ -8,7 +8,7 @@
 //! Not implemented: cell delineation and payload scrambling, which links that carry whole cells do
 //! not need.
 
-use crate::{DecodeError, ErrorKind, Vc};
+use crate::{DecodeError, Vc};
 use core::fmt;
 
 /// Octets of a cell.
@@ -150,11 +150,7 @@ impl CellHeader {
     /// `Checksum` if the HEC does not fit.
     pub fn decode(octets: [u8; HEADER_LEN], form: HeaderForm) -> Result<Self, DecodeError> {
         if syndrome(octets) != 0 {
-            return Err(DecodeError {
-                field: "cell.hec",
-                offset: 4,
-                kind: ErrorKind::Checksum,
-            });
+            return Err(DecodeError::checksum("cell.hec", 4));
         }
         let [a, b, c, d, _] = octets;
         Ok(Self::from_word(u32::from_be_bytes([a, b, c, d]), form))

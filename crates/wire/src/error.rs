@@ -27,34 +27,39 @@ pub enum ErrorKind {
 }
 
 impl DecodeError {
-    /// The field ended early.
-    #[must_use]
-    pub const fn short(field: &'static str, offset: usize) -> Self {
+    const fn new(field: &'static str, offset: usize, kind: ErrorKind) -> Self {
         Self {
             field,
             offset,
-            kind: ErrorKind::Short,
+            kind,
         }
+    }
+    /// The field ended early.
+    #[must_use]
+    pub const fn short(field: &'static str, offset: usize) -> Self {
+        Self::new(field, offset, ErrorKind::Short)
+    }
+    /// Octets are left over after the last field.
+    #[must_use]
+    pub const fn trailing(field: &'static str, offset: usize) -> Self {
+        Self::new(field, offset, ErrorKind::Trailing)
     }
     /// The field holds a value that is not allowed.
     #[must_use]
     pub const fn value(field: &'static str, offset: usize, value: u32) -> Self {
-        Self {
-            field,
-            offset,
-            kind: ErrorKind::Value(value),
-        }
+        Self::new(field, offset, ErrorKind::Value(value))
+    }
+    /// The checksum or CRC does not match.
+    #[must_use]
+    pub const fn checksum(field: &'static str, offset: usize) -> Self {
+        Self::new(field, offset, ErrorKind::Checksum)
     }
 }
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            field,
-            offset,
-            kind,
-        } = self;
-        match kind {
+        let (field, offset) = (self.field, self.offset);
+        match self.kind {
             ErrorKind::Short => write!(f, "{field} at offset {offset}: too short"),
             ErrorKind::Trailing => write!(f, "{field} at offset {offset}: octets left over"),
             ErrorKind::Value(v) => write!(f, "{field} at offset {offset}: bad value {v:#x}"),

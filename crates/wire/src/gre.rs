@@ -11,7 +11,7 @@
 //!
 //! Standards: RFC 2784, RFC 2890. Not implemented: the routing field of RFC 1701 (R), and version 1 (PPTP).
 
-use crate::{DecodeError, ErrorKind, Reader, nhrp};
+use crate::{DecodeError, Reader, nhrp};
 
 /// Protocol number of GRE over IP. Source: RFC 2784 §3.
 pub const IP_PROTOCOL: u8 = 47;
@@ -78,11 +78,7 @@ impl Gre {
         if checksum {
             reader.u32("GRE checksum")?;
             if nhrp::internet_checksum(packet) != 0 {
-                return Err(DecodeError {
-                    field: "GRE checksum",
-                    offset: 4,
-                    kind: ErrorKind::Checksum,
-                });
+                return Err(DecodeError::checksum("GRE checksum", 4));
             }
         }
         let mut word = |flag, field| -> Result<Option<u32>, DecodeError> {
@@ -126,7 +122,10 @@ mod tests {
         assert_eq!(Gre::decode(&octets), Ok((full, &[7, 0][..])));
         let mut wrong = octets;
         wrong[12] = 6;
-        assert_eq!(Gre::decode(&wrong).unwrap_err().kind, ErrorKind::Checksum);
+        assert_eq!(
+            Gre::decode(&wrong).unwrap_err().kind,
+            crate::ErrorKind::Checksum
+        );
         assert!(Gre::decode(&[0x20, 1, 0x88, 0x0b]).is_err());
         for length in 0..8 {
             assert!(Gre::decode(&plain.wrap(&[])[..length]).is_err(), "{length}");

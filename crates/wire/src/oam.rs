@@ -6,8 +6,8 @@
 //! Standards: I.610. Not implemented: contents of performance management and activation cells, which
 //! decode to [`Oam::Other`] with all their octets.
 
+use crate::DecodeError;
 use crate::cell::{CellHeader, PAYLOAD_LEN, Pti};
-use crate::{DecodeError, ErrorKind};
 
 /// VCI of F4 segment cells.
 pub const VCI_F4_SEGMENT: u16 = 3;
@@ -255,11 +255,7 @@ impl Oam {
     /// `Checksum` for a wrong CRC-10, `Value` for reserved bits that are set.
     pub fn decode(octets: &[u8; PAYLOAD_LEN]) -> Result<Self, DecodeError> {
         if crc10(octets) != 0 {
-            return Err(DecodeError {
-                field: "oam.crc",
-                offset: 46,
-                kind: ErrorKind::Checksum,
-            });
+            return Err(DecodeError::checksum("oam.crc", 46));
         }
         if octets[46] & 0xfc != 0 {
             return Err(DecodeError::value("oam.reserved", 46, octets[46].into()));

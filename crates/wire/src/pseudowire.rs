@@ -19,7 +19,7 @@
 //! Not implemented: one-to-one and AAL5-PDU mode (RFC 4717 §9, §11), messages of the associated channel.
 
 use crate::cell::{CELL_LEN, PAYLOAD_LEN};
-use crate::{DecodeError, ErrorKind, Reader};
+use crate::{DecodeError, Reader};
 
 /// Octets of the control word.
 pub const WORD_LEN: usize = 4;
@@ -176,11 +176,7 @@ impl<'a> Aal5Packet<'a> {
         }
         let flags = AtmFlags::from_bits(word.flags);
         if flags.cell && payload.len() != BARE_CELL_LEN {
-            return Err(DecodeError {
-                field: "cell",
-                offset: WORD_LEN,
-                kind: ErrorKind::Value(payload.len() as u32),
-            });
+            return Err(DecodeError::value("cell", WORD_LEN, payload.len() as u32));
         }
         Ok(Self {
             flags,

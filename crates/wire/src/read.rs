@@ -103,10 +103,6 @@ impl<'a> Reader<'a> {
         if self.is_empty() {
             return Ok(());
         }
-        Err(DecodeError {
-            field,
-            offset: self.offset,
-            kind: crate::ErrorKind::Trailing,
-        })
+        Err(DecodeError::trailing(field, self.offset))
     }
 }

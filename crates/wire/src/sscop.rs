@@ -210,11 +210,7 @@ impl<'a> Trailer<'a> {
         if self.pdu.is_empty() {
             return Ok(());
         }
-        Err(DecodeError {
-            field,
-            offset: 0,
-            kind: crate::ErrorKind::Trailing,
-        })
+        Err(DecodeError::trailing(field, 0))
     }
 }
 

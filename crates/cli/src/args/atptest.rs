@@ -84,19 +84,20 @@ pub(crate) struct AtptestArgs {
     pub(crate) quiet: bool,
 }
 
-/// A test of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AtptestTest {
-    Throughput,
-    Latency,
-    Correctness,
-}
-
-/// Rules of ATP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AtptestProfile {
-    Report,
-    Adaptive,
+aerostat_wire::named! {
+    /// A test of the report.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+    pub(crate) enum AtptestTest {
+        Throughput = "throughput",
+        Latency = "latency",
+        Correctness = "correctness",
+    }
+    /// Rules of ATP.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+    pub(crate) enum AtptestProfile {
+        Report = "report",
+        Adaptive = "adaptive",
+    }
 }
 
 fn probability(text: &str) -> Result<f64, String> {

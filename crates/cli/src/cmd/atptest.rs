@@ -59,13 +59,6 @@ const TABLE_3: [Printed; 9] = [
 ];
 
 impl AtptestTest {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::Latency => "latency",
-            Self::Correctness => "correctness",
-        }
-    }
     const fn printed(self) -> &'static [Printed] {
         match self {
             Self::Throughput => &TABLE_2,
@@ -86,12 +79,6 @@ impl AtptestProfile {
         match self {
             Self::Report => Profile::Report,
             Self::Adaptive => Profile::Adaptive,
-        }
-    }
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Report => "report",
-            Self::Adaptive => "adaptive",
         }
     }
 }

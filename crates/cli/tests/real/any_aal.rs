@@ -2,7 +2,6 @@
 //! peers are sockets of this test that send and receive cells in the form of Dynamips (one cell in a datagram, with
 //! HEC).
 
-use crate::lab_file;
 use crate::live::Runtime;
 use aerostat_wire::Vc;
 use aerostat_wire::cell::{Cell, CellHeader, HeaderForm, Pti};
@@ -43,9 +42,7 @@ impl Peers {
             .replace("PEER_W", &address(&west))
             .replace("PEER_E", &address(&east));
         drop((at_west, at_east));
-        let runtime = Runtime::new(name);
-        let file = lab_file(&format!("{name}.atm.yml"), &text);
-        runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
+        let runtime = Runtime::embedded(name, &text);
         east.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         Self {
             west,

@@ -39,9 +39,7 @@ impl Net {
         Self::of(test, &LAB.replace("x: { ", "x: { ilmi: true, "))
     }
     pub(crate) fn of(test: &str, lab: &str) -> Self {
-        let runtime = Runtime::new(test);
-        let file = lab_file(&format!("{test}.atm.yml"), lab);
-        runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
+        let runtime = Runtime::embedded(test, lab);
         let name = test.to_owned();
         Self { runtime, name }
     }

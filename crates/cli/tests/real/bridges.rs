@@ -134,8 +134,7 @@ fn stations_behind_kernel_bridges_reach_each_other_and_get_shortcuts() {
             assert!(rate > 2.0, "{from} to {to}: {rate} Mbit/s");
         }
     }
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 #[test]

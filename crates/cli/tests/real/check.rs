@@ -137,9 +137,7 @@ checks:
 /// A lab serves 64 connections at once. Fifty checks that wait have more, and each gets its verdicts.
 #[test]
 fn checks_without_end_of_one_lab_give_way_to_each_other() {
-    let lab = Runtime::new("check-many");
-    let path = lab_file("check-many.atm.yml", &with_a_shortcut("check-many", REST));
-    lab.ok(&["up", "-d", "-q", "--embedded", &path]);
+    let lab = Runtime::embedded("check-many", &with_a_shortcut("check-many", REST));
     let checks = lab_file(
         "check-many.yml",
         "checks: [{ reach: urku -> sello within 5s }, { flow: voice, lost: 0 }, { message: Resolution Request from urku }]\n",

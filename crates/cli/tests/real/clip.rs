@@ -23,9 +23,7 @@ traffic: [{ from: one, to: two, kind: ping, rate: 20pps }]
 
 #[test]
 fn a_contract_of_the_lab_file_shows_on_the_switch() {
-    let lab = Runtime::new("known");
-    let file = lab_file("known.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("known", LAB);
     let rows = |args: &[&str]| -> Vec<Value> {
         let text = lab.ok(&[args, &["-o", "json"]].concat());
         let document: Value = serde_json::from_str(&text).unwrap();
@@ -60,8 +58,7 @@ fn a_contract_of_the_lab_file_shows_on_the_switch() {
 "
     );
     assert!(table.contains(&entry), "{table}");
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 #[test]

@@ -35,9 +35,7 @@ fn until(lab: &Runtime, inspect: &[&str], text: &str, there: bool) {
 
 #[test]
 fn what_breaks_is_mended() {
-    let lab = Runtime::new("fault");
-    let file = lab_file("fault.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("fault", LAB);
     let shortcut = (&["x", "mpc"][..], "10.2.0.10    resolved");
     until(&lab, shortcut.0, shortcut.1, true);
     // Without keep-alives its clients drop the server's bindings.

@@ -147,9 +147,8 @@ hosts:
 /// Packets that are left out are counted, and the ways of the others are whole: their stages add up to their time.
 #[test]
 fn ways_of_a_flood_are_whole_and_the_others_are_counted() {
-    let lab = Runtime::new("follow-flood");
-    let path = lab_file(
-        "follow-flood.atm.yml",
+    let lab = Runtime::embedded(
+        "follow-flood",
         "
 name: follow-flood
 switches: { s1: {}, s2: {} }
@@ -162,7 +161,6 @@ hosts:
 traffic: [{ from: a, to: b, kind: udp, rate: 50000pps, size: 60, start: 0s }]
 ",
     );
-    lab.ok(&["up", "-d", "-q", "--embedded", &path]);
     let follow = [
         "follow",
         "--lab",

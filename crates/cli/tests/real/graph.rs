@@ -88,8 +88,7 @@ fn the_shell_completes_names_of_the_running_lab_and_words_of_the_program() {
             "{words:?}: {found:?}"
         );
     }
-    runtime.ok(&["down"]);
-    runtime.nothing_is_left();
+    runtime.ends();
 }
 
 #[test]

@@ -55,6 +55,5 @@ hosts:
     for (from, to) in [("c1", "desk"), ("desk", "c2")] {
         lab.ok(&["iperf", from, to, "--time", "1"]);
     }
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

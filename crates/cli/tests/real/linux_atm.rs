@@ -119,8 +119,7 @@ fn what_users_of_linux_atm_know() {
     le_arp(&lab);
     by_their_own_names(&lab, &two);
     mistakes(&lab);
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 /// `/proc/net/atm/lec`: the other host of the ELAN, with a connection, and the BUS.

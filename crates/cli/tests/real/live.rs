@@ -273,8 +273,7 @@ fn kernel_hosts_reach_each_other_and_find_the_shortcut() {
     ] {
         assert!(!lab.ok(&["inspect", what]).is_empty(), "{what}");
     }
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 #[test]
@@ -340,8 +339,7 @@ fn tcp_moves_data_while_links_are_captured() {
         "{}",
         unknown.err
     );
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 fn sleeps(lab: &Runtime) -> bool {
@@ -598,8 +596,7 @@ fn routes_of_a_kernel_reach_its_mpoa_server() {
     // A route to one host only, not over the emulated LANs.
     route("add blackhole 10.2.0.10/32");
     wait_for("the shortcut to be purged", || !resolved());
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 /// The server beside a kernel sees the packets that the kernel will forward, and triggers the client of their source.
@@ -624,8 +621,7 @@ fn a_kernel_router_triggers_its_clients() {
         assert!(!events.contains(detected), "{events}");
         events.contains("mps.trigger") && events.contains("mpc.shortcut.first")
     });
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 /// IPv6 datagrams that a kernel router has forwarded.
@@ -689,6 +685,5 @@ fn ipv6_finds_its_shortcut_too() {
         own.contains("\n2001:db8:2::a02:a                        resolved   "),
         "{own}"
     );
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

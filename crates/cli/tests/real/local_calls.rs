@@ -111,9 +111,7 @@ fn programs_of_one_host_are_connected_while_its_link_is_cut_and_its_manager_live
 /// another host, and inside one. Nothing is left of them, and a call beside them goes on.
 #[test]
 fn calls_that_are_closed_in_every_state_leave_nothing() {
-    let lab = Runtime::new("careless");
-    let file = lab_file("careless.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("careless", LAB);
     let at = |host: &str| {
         lab.directory
             .join(format!("aerostat/careless/atm/{host}.sock"))

@@ -70,3 +70,20 @@ mod wakeups;
 
 use aerostat_testing::command::{Ran, command, lab_file, rest_of, root, run};
 use aerostat_testing::{schema, wireshark};
+use live::Runtime;
+
+/// The beginning and the end of most tests.
+impl Runtime {
+    /// With this lab running, all of its hosts embedded.
+    fn embedded(test: &str, lab: &str) -> Self {
+        let runtime = Self::new(test);
+        let file = lab_file(&format!("{test}.atm.yml"), lab);
+        runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
+        runtime
+    }
+    /// Stops the lab, and holds that nothing of it is left.
+    fn ends(&self) {
+        self.ok(&["down"]);
+        self.nothing_is_left();
+    }
+}

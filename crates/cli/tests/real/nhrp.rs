@@ -100,6 +100,5 @@ fn kernel_hosts_cut_through_two_routers() {
             assert!(found, "no packet is a {wanted}: {names:#?}");
         }
     }
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

@@ -33,9 +33,7 @@ fn times(text: &str) -> Vec<Option<f64>> {
 /// the first kind, and a switch that is asked, an open label and a node that is off are errors.
 #[test]
 fn loopback_cells_tell_where_a_connection_ends() {
-    let lab = Runtime::new("oam");
-    let file = lab_file("oam.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("oam", LAB);
     let whole = times(&lab.ok(&ping(&[])));
     let segment = times(&lab.ok(&ping(&["--segment"])));
     assert_eq!((whole.len(), segment.len()), (3, 3));

@@ -30,9 +30,7 @@ until: 4s
 
 #[test]
 fn a_contract_that_is_kept_loses_nothing_in_real_time() {
-    let lab = Runtime::new("policing");
-    let file = lab_file("policing.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("policing", LAB);
     let deadline = Instant::now() + Duration::from_secs(60);
     let cells = 50 * 192;
     loop {

@@ -94,8 +94,7 @@ fn a_lab_of_kernel_hosts_has_no_capability_left_and_says_so() {
         assert_eq!(capabilities(of), [NONE; 5], "{of}");
     }
     lab.ok(&["exec", "urku", "--", "ping", "-c", "1", "10.2.0.10"]);
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 #[test]
@@ -164,8 +163,7 @@ fn the_helper_has_what_it_takes_to_move_cables_and_its_death_costs_no_more_than_
         refused.err
     );
     lab.ok(&["exec", "anna", "--", "ping", "-c", "1", "10.1.0.21"]);
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 #[test]

@@ -231,6 +231,5 @@ fn warnings_of_the_lab_file_end_every_command_with_3() {
         3
     );
     wait_for("the lab", || runtime.ok(&["ls"]).contains("warned"));
-    runtime.ok(&["down"]);
-    runtime.nothing_is_left();
+    runtime.ends();
 }

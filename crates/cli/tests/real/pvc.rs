@@ -38,9 +38,7 @@ fn both_ways(lab: &Runtime) {
 
 #[test]
 fn permanent_connections_come_and_go() {
-    let lab = Runtime::new("pvc");
-    let file = lab_file("pvc.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("pvc", LAB);
     both_ways(&lab);
     let gone = rows(&lab.ok(&["pvc", "del", "sw", "y.0.200", "-o", "json"]));
     assert_eq!(
@@ -163,9 +161,7 @@ fn permanent_connections_come_and_go() {
 
 #[test]
 fn a_policer_has_the_scope_that_somebody_asks_for() {
-    let lab = Runtime::new("pvc-scope");
-    let file = lab_file("pvc-scope.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("pvc-scope", LAB);
     // Ports of this switch police nothing.
     let (ubr, cbr) = ("ubr:max_pcr=100", "cbr:max_pcr=100");
     for (vc, qos, police, policed) in [
@@ -228,9 +224,7 @@ pvcs: [{ from: x, vc: 0.100, to: y, qos: 'cbr:tx:max_pcr=3000,rx:none' }]
 /// another: nothing is policed away, and the rate is the new one.
 #[test]
 fn a_host_shapes_to_the_contract_that_its_connection_has_now() {
-    let lab = Runtime::new("pvc-contract");
-    let file = lab_file("pvc-contract.atm.yml", SHAPED);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("pvc-contract", SHAPED);
     for (contract, rate) in [
         ("cbr:tx:max_pcr=700,rx:none", 700.0),
         ("nrt-vbr:tx:max_pcr=2000,scr=1100,mbs=10,rx:none", 1100.0),

@@ -1,6 +1,5 @@
 //! `aerostat qos` with a running lab.
 
-use crate::lab_file;
 use crate::live::Runtime;
 use std::time::{Duration, Instant};
 
@@ -50,9 +49,7 @@ fn flows(lab: &Runtime, wanted: &[(&str, &str)]) {
 
 #[test]
 fn entries_come_and_go() {
-    let lab = Runtime::new("qos");
-    let file = lab_file("qos.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("qos", LAB);
     flows(&lab, &[("cbr:max_pcr=80000,sdu=1600", "no")]);
     let shown = rows(&lab.ok(&["qos", "show", "-o", "json"]));
     let one = shown.iter().find(|row| row["node"] == "x").unwrap();
@@ -107,6 +104,5 @@ fn entries_come_and_go() {
         assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
         assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
     }
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

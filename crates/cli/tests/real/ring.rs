@@ -1,6 +1,5 @@
 //! A ring of switches in real time: a link is cut and restored, and the lab uses the way round the other side.
 
-use crate::lab_file;
 use crate::live::{Runtime, wait_for};
 use serde_json::Value;
 
@@ -55,9 +54,7 @@ fn answers(lab: &Runtime, from: &str, to: &str, count: &str) -> u64 {
 
 #[test]
 fn a_ring_in_real_time_goes_on_round_the_other_side_and_inspect_route_shows_it() {
-    let lab = Runtime::new("ring");
-    let file = lab_file("ring.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("ring", LAB);
     let both = || [("anna", "berta"), ("carl", "dora")].map(|(a, b)| answers(&lab, a, b, "5"));
     wait_for("answers", || both() == [5, 5]);
     // One link to east, three round the other side; to south there are two on both sides, so calls are shared.
@@ -87,6 +84,5 @@ fn a_ring_in_real_time_goes_on_round_the_other_side_and_inspect_route_shows_it()
     lab.ok(&["fault", "link-up", "cut"]);
     wait_for("the short way", || ways_to(&lab, &east) == whole);
     wait_for("answers by either way", || both() == [5, 5]);
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

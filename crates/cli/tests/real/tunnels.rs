@@ -89,8 +89,7 @@ fn kernel_hosts_have_four_interfaces_and_find_the_mtu_of_each_tunnel() {
         "10.8.0.30",
     ]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }
 
 #[test]
@@ -208,6 +207,5 @@ fn a_map_is_read_again_when_it_changes_and_a_mistake_changes_nothing() {
     let events = lab.ok(&["events"]);
     let told = "line 2, column 10: neither an ATM address nor a node of the lab";
     assert!(events.contains(told), "{events}");
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

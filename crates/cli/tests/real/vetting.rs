@@ -1,7 +1,6 @@
 //! A server that looks at who calls, with which contract, and with which words before it answers; and what Wireshark
 //! sees of it.
 
-use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
 use crate::root;
 use crate::wireshark::{malformed_filter, tshark};
@@ -42,9 +41,7 @@ fn server(listener: &aerostat_socket::Listener, friend: &str, calls: usize) -> V
 
 #[test]
 fn a_server_refuses_by_caller_by_contract_and_by_user_data() {
-    let lab = Runtime::new("vetted");
-    let file = lab_file("vetted.atm.yml", LAB);
-    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let lab = Runtime::embedded("vetted", LAB);
     let at = |host: &str| {
         lab.directory
             .join(format!("aerostat/vetted/atm/{host}.sock"))

@@ -87,7 +87,6 @@ fn a_ping_over_a_switch_costs_the_loop_four_reads_two_writes_and_a_sleep() {
             assert!(done >= least / 2, "{all}: what is done is not counted");
             assert!(done <= least + OTHERS, "{all}: {done} for {least}");
         }
-        runtime.ok(&["down"]);
-        runtime.nothing_is_left();
+        runtime.ends();
     }
 }

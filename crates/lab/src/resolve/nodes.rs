@@ -250,23 +250,19 @@ impl Builder<'_, '_> {
         let planned = AtmAddress::from_parts(prefix, esi, 0);
         let address = own.map_or(planned, |own| own.value.0.with_selector(0));
         let node = NodeId(self.lab.nodes.len());
+        let nowhere = Attachment {
+            switch: node,
+            port: 0,
+            link: LinkId(0),
+            address,
+        };
         // The node must be in the list before a link can lead to it; its kind follows later.
         self.lab.nodes_mut().push(Node {
             name: name.to_owned(),
-            kind: NodeKind::LaneServer(LaneServer::at(Attachment {
-                switch: node,
-                port: 0,
-                link: LinkId(0),
-                address,
-            })),
+            kind: NodeKind::LaneServer(LaneServer::at(nowhere.clone())),
         });
         let (Some(switch), Some(on)) = (switch, on) else {
-            return Attachment {
-                switch: node,
-                port: 0,
-                link: LinkId(0),
-                address,
-            };
+            return nowhere;
         };
         let name = format!("{name}-{}", on.value);
         let link = connect(self.lab, node, switch, |ends| inside(name, ends, link));

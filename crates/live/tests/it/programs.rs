@@ -9,6 +9,7 @@ mod interface;
 mod local;
 mod managers;
 mod of_the_lab;
+mod requests;
 mod trains;
 mod user_data;
 
@@ -26,6 +27,7 @@ use aerostat_wire::aal0::UserCell;
 use aerostat_wire::cell::Pti;
 use aerostat_wire::{ConnectionQos, Qos, Vc};
 use deaths::{DEATHS, Death, die};
+use requests::{accept, add_party, bind, connect, first_leaf, listen, refuse, release, silent};
 use std::collections::BTreeMap;
 
 const LAB: &str = "
@@ -58,6 +60,15 @@ struct Net<'a> {
 /// The session of each program has the number of its node.
 fn session(node: NodeId) -> u32 {
     node.0 as u32
+}
+
+impl Net<'static> {
+    /// The network of a lab that lives as long as the test program.
+    fn of(lab: Lab) -> Self {
+        let lab = Box::leak(Box::new(lab));
+        let builder = Builder::new(lab, 1, Flavour::Embedded).with_programs();
+        Self::new(Box::leak(Box::new(builder)))
+    }
 }
 
 impl<'a> Net<'a> {
@@ -147,21 +158,10 @@ impl<'a> Net<'a> {
     }
     fn listener(&mut self, node: NodeId) -> (SocketRef, String) {
         let socket = self.open(node, 100);
-        let (address, sap) = (String::new(), String::new());
-        let bind = Request::Bind {
-            socket,
-            address,
-            sap,
-        };
-        let Answer::Bound { address } = self.done(node, 101, bind) else {
+        let Answer::Bound { address } = self.done(node, 101, bind(socket, "", "")) else {
             panic!("no address")
         };
-        let listen = Request::Listen {
-            socket,
-            backlog: 2,
-            max_sdu: 0,
-        };
-        assert_eq!(self.done(node, 102, listen), Answer::Done);
+        assert_eq!(self.done(node, 102, listen(socket, 2)), Answer::Done);
         (socket, address)
     }
     fn connect(&mut self, node: NodeId, number: u16, called: &str, qos: &str) -> SocketRef {
@@ -223,9 +223,7 @@ impl<'a> Net<'a> {
 
 #[test]
 fn an_offer_that_nobody_answers_is_refused_and_a_listener_has_its_backlog() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let (x, y) = (net.node("x"), net.node("y"));
     let (listener, address) = net.listener(y);
     for number in 1..=3 {
@@ -243,25 +241,14 @@ fn an_offer_that_nobody_answers_is_refused_and_a_listener_has_its_backlog() {
         panic!("no status")
     };
     assert_eq!((status.missed, status.offers), (3, 0));
-    let late = net.done(
-        y,
-        10,
-        Request::Accept {
-            socket: listener,
-            offer: 1,
-            qos: String::new(),
-            user_data: UserData::default(),
-        },
-    );
+    let late = net.done(y, 10, accept(listener, 1, "", silent()));
     assert!(matches!(late, Answer::Failed(f) if f.errno == 9 && f.field == "offer"));
 }
 
 /// The adapter has room for some PDUs; the rest waits in the program, and nothing is lost.
 #[test]
 fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_without_calls() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let (x, y) = (net.node("x"), net.node("y"));
     let mut ends = Vec::new();
     for (node, label) in [(x, "0.100"), (y, "0.101")] {
@@ -305,32 +292,13 @@ fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_witho
 
 #[test]
 fn requests_that_cannot_be_served_are_refused_with_their_field() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let (x, y) = (net.node("x"), net.node("y"));
     let socket = net.open(x, 1);
     let taken = format!("{}e0", "0".repeat(38));
-    let bind = |address: &str, sap: &str| Request::Bind {
-        socket,
-        address: address.into(),
-        sap: sap.into(),
-    };
-    let call = |called: &str, qos: &str| Request::Connect {
-        socket,
-        called: called.into(),
-        sap: String::new(),
-        qos: qos.into(),
-        timeout: 0,
-        multipoint: false,
-        reports: false,
-        user_data: UserData::default(),
-    };
-    let listen = Request::Listen {
-        socket,
-        backlog: 129,
-        max_sdu: 0,
-    };
+    let bind = |address: &str, sap: &str| bind(socket, address, sap);
+    let call = |called: &str, qos: &str| connect(socket, called, qos, silent());
+    let listen = listen(socket, 129);
     let stranger = SocketRef::of(5, 1);
     let cases = [
         (bind(&taken, ""), 99, "address"),
@@ -341,24 +309,8 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
         (call("y", "ubr:pcr=fast"), 22, "qos"),
         (listen, 22, "backlog"),
         (Request::Status { socket: stranger }, 9, "socket"),
-        (
-            Request::Release {
-                socket,
-                cause: 16,
-                user_data: UserData::default(),
-            },
-            107,
-            "socket",
-        ),
-        (
-            Request::Release {
-                socket,
-                cause: 0,
-                user_data: UserData::default(),
-            },
-            22,
-            "cause",
-        ),
+        (release(socket, 16, silent()), 107, "socket"),
+        (release(socket, 0, silent()), 22, "cause"),
         (Request::Hello { version: 9 }, 95, "version"),
         (Request::Adopt, 9, ""),
     ];
@@ -394,11 +346,7 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
         bhli: Some(aerostat_wire::Bhli::TTCP),
         ..Default::default()
     };
-    let of_lab = Request::Bind {
-        socket,
-        address,
-        sap: ttcp.to_string(),
-    };
+    let of_lab = requests::bind(socket, &address, &ttcp.to_string());
     let answer = net.done(y, 2, of_lab);
     assert!(
         matches!(&answer, Answer::Failed(f) if f.errno == 98),
@@ -409,9 +357,7 @@ fn requests_that_cannot_be_served_are_refused_with_their_field() {
 /// The bound is that of the table of sockets; the error has its number, and the calls that are open go on.
 #[test]
 fn one_socket_more_than_a_host_may_have_is_refused_with_the_number() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let (x, y) = (net.node("x"), net.node("y"));
     let most = SOCKETS;
     for number in 0..most as u16 {
@@ -438,9 +384,7 @@ fn one_socket_more_than_a_host_may_have_is_refused_with_the_number() {
 /// A program whose calls fail does not cost another one the cause of its call.
 #[test]
 fn ends_are_forgotten_of_the_session_that_has_most_of_them() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let x = net.node("x");
     let quiet = net.connect(x, 1, "y/ee", "ubr");
     net.until(net.now + Duration::from_secs(5));
@@ -456,7 +400,7 @@ fn ends_are_forgotten_of_the_session_that_has_most_of_them() {
         let Some(Answer::Opened { socket }) = net.answer(x, number).cloned() else {
             panic!("{number}")
         };
-        let request = local::connect_request(socket, "y/ee", "ubr");
+        let request = connect(socket, "y/ee", "ubr", silent());
         net.give(
             x,
             Input::Request {

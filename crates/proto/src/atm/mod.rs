@@ -274,6 +274,18 @@ pub enum AtmRequest {
     },
 }
 
+impl AtmRequest {
+    /// [`AtmRequest::Listen`] at this address.
+    #[must_use]
+    pub const fn listen(address: AtmAddress, sap: Sap, max_sdu: u16) -> Self {
+        Self::Listen {
+            address,
+            sap,
+            max_sdu,
+        }
+    }
+}
+
 /// Events of the ATM service for a user. `O` is the type of an SDU's octets: borrowed (`&[u8]`) on the way to a
 /// machine, owned (`Vec<u8>`) in a message for another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -459,11 +459,7 @@ impl Clip {
         let address = self.config.address;
         let listens = self.config.listens().filter(|_| !address.is_zero());
         for sap in listens {
-            self.request(AtmRequest::Listen {
-                address,
-                sap,
-                max_sdu: u16::MAX,
-            });
+            self.request(AtmRequest::listen(address, sap, u16::MAX));
         }
         self.enter_hops();
         for permanent in self.config.permanent.clone() {

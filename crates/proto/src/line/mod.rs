@@ -321,11 +321,11 @@ impl Line {
             return;
         }
         match self.config.way {
-            Way::Called { .. } => self.request(AtmRequest::Listen {
-                address: self.config.address,
-                sap: sap(self.config.encapsulation),
-                max_sdu: u16::MAX,
-            }),
+            Way::Called { .. } => self.request(AtmRequest::listen(
+                self.config.address,
+                sap(self.config.encapsulation),
+                u16::MAX,
+            )),
             Way::Permanent { .. } | Way::Calls { .. } => self.due = Some(now),
         }
     }

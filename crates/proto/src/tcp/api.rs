@@ -5,49 +5,32 @@ use crate::{Duration, Refused};
 use aerostat_wire::tcp::Segment;
 use core::fmt;
 
-/// The states of RFC 9293 §3.3.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// No connection.
-    Closed,
-    /// A SYN of any peer is waited for.
-    Listen,
-    /// SYN was sent.
-    SynSent,
-    /// SYN was sent and received.
-    SynReceived,
-    /// Data passes.
-    Established,
-    /// FIN was sent.
-    FinWait1,
-    /// FIN was sent and acknowledged.
-    FinWait2,
-    /// FIN was received.
-    CloseWait,
-    /// FIN was sent and received, and is not acknowledged.
-    Closing,
-    /// FIN was received, then sent.
-    LastAck,
-    /// Both FINs are acknowledged; late segments die.
-    TimeWait,
-}
-
-impl fmt::Display for State {
-    /// The standard's name: `FIN-WAIT-1`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Closed => "CLOSED",
-            Self::Listen => "LISTEN",
-            Self::SynSent => "SYN-SENT",
-            Self::SynReceived => "SYN-RECEIVED",
-            Self::Established => "ESTABLISHED",
-            Self::FinWait1 => "FIN-WAIT-1",
-            Self::FinWait2 => "FIN-WAIT-2",
-            Self::CloseWait => "CLOSE-WAIT",
-            Self::Closing => "CLOSING",
-            Self::LastAck => "LAST-ACK",
-            Self::TimeWait => "TIME-WAIT",
-        })
+aerostat_wire::named! {
+    /// The states of RFC 9293 §3.3.2, by the standard's names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum State {
+        /// No connection.
+        Closed = "CLOSED",
+        /// A SYN of any peer is waited for.
+        Listen = "LISTEN",
+        /// SYN was sent.
+        SynSent = "SYN-SENT",
+        /// SYN was sent and received.
+        SynReceived = "SYN-RECEIVED",
+        /// Data passes.
+        Established = "ESTABLISHED",
+        /// FIN was sent.
+        FinWait1 = "FIN-WAIT-1",
+        /// FIN was sent and acknowledged.
+        FinWait2 = "FIN-WAIT-2",
+        /// FIN was received.
+        CloseWait = "CLOSE-WAIT",
+        /// FIN was sent and received, and is not acknowledged.
+        Closing = "CLOSING",
+        /// FIN was received, then sent.
+        LastAck = "LAST-ACK",
+        /// Both FINs are acknowledged; late segments die.
+        TimeWait = "TIME-WAIT",
     }
 }
 

@@ -22,32 +22,33 @@ use super::params::{
     WindowUpdate,
 };
 use crate::Duration;
-use core::fmt;
 
-/// Profiles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Profile {
-    /// Linux 6.18.
-    #[default]
-    Linux,
-    /// Linux 2.2.1, January 1999.
-    Linux22,
-    /// 4.3BSD-Tahoe, June 1988.
-    Bsd43,
-    /// IRIX 5.
-    Irix5,
-    /// UNICOS 8.
-    Unicos8,
-    /// Solaris 2.6.
-    Solaris26,
-    /// Windows NT 4.0.
-    WindowsNt4,
-    /// The rules of RFC 6582 and RFC 6298, and no more.
-    NewReno,
-    /// The rules of RFC 2581 and RFC 2988, and no more.
-    Reno,
-    /// Slow start and congestion avoidance of 1988.
-    Tahoe,
+aerostat_wire::named! {
+    /// Profiles.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Profile {
+        /// Linux 6.18.
+        #[default]
+        Linux = "linux",
+        /// Linux 2.2.1, January 1999.
+        Linux22 = "linux-2.2",
+        /// 4.3BSD-Tahoe, June 1988.
+        Bsd43 = "bsd-4.3",
+        /// IRIX 5.
+        Irix5 = "irix-5",
+        /// UNICOS 8.
+        Unicos8 = "unicos-8",
+        /// Solaris 2.6.
+        Solaris26 = "solaris-2.6",
+        /// Windows NT 4.0.
+        WindowsNt4 = "windows-nt4",
+        /// The rules of RFC 6582 and RFC 6298, and no more.
+        NewReno = "newreno",
+        /// The rules of RFC 2581 and RFC 2988, and no more.
+        Reno = "reno",
+        /// Slow start and congestion avoidance of 1988.
+        Tahoe = "tahoe",
+    }
 }
 
 const fn ms(milliseconds: u64) -> Duration {
@@ -55,40 +56,6 @@ const fn ms(milliseconds: u64) -> Duration {
 }
 
 impl Profile {
-    /// All profiles.
-    pub const ALL: [Self; 10] = [
-        Self::Linux,
-        Self::Linux22,
-        Self::Bsd43,
-        Self::Irix5,
-        Self::Unicos8,
-        Self::Solaris26,
-        Self::WindowsNt4,
-        Self::NewReno,
-        Self::Reno,
-        Self::Tahoe,
-    ];
-    /// The name in lab files and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Linux => "linux",
-            Self::Linux22 => "linux-2.2",
-            Self::Bsd43 => "bsd-4.3",
-            Self::Irix5 => "irix-5",
-            Self::Unicos8 => "unicos-8",
-            Self::Solaris26 => "solaris-2.6",
-            Self::WindowsNt4 => "windows-nt4",
-            Self::NewReno => "newreno",
-            Self::Reno => "reno",
-            Self::Tahoe => "tahoe",
-        }
-    }
-    /// The profile with this name.
-    #[must_use]
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|profile| profile.name() == name)
-    }
     /// True if more than half of its values are assumed.
     #[must_use]
     pub const fn is_mostly_assumed(self) -> bool {
@@ -115,12 +82,6 @@ impl Profile {
             Self::Reno => by_standards(Recovery::Reno),
             Self::Tahoe => by_standards(Recovery::Tahoe),
         }
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -38,27 +38,17 @@ use crate::{Duration, Instant};
 /// Duplicate ACKs, or segments above a hole, that tell of a loss. Source: RFC 5681 §3.2.
 const DUPLICATES: u32 = 3;
 
-/// State of the repair.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// No loss is known.
-    #[default]
-    Open,
-    /// A loss was found by acknowledgements.
-    Recovery,
-    /// A timer has expired.
-    Loss,
-}
-
-impl Phase {
-    /// The name in tables: `open`, `recovery` or `loss`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Recovery => "recovery",
-            Self::Loss => "loss",
-        }
+aerostat_wire::named! {
+    /// State of the repair.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Phase {
+        /// No loss is known.
+        #[default]
+        Open = "open",
+        /// A loss was found by acknowledgements.
+        Recovery = "recovery",
+        /// A timer has expired.
+        Loss = "loss",
     }
 }
 

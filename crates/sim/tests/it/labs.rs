@@ -266,24 +266,28 @@ fn the_story_of_permanent_connections_names_them_by_their_labels() {
     assert!(permanent > 10, "{permanent}");
 }
 
-#[test]
-fn load() {
-    examine("load");
+/// Makes a test of each lab of which nothing else is said.
+macro_rules! examined {
+    ($($test:ident = $lab:literal,)+) => {$(
+        #[test]
+        fn $test() {
+            examine($lab);
+        }
+    )+};
 }
-
-#[test]
-fn slow_receiver() {
-    examine("slow-receiver");
-}
-
-#[test]
-fn slow_hosts() {
-    examine("slow-hosts");
-}
-
-#[test]
-fn two_hosts() {
-    examine("two-hosts");
+examined! {
+    load = "load",
+    slow_receiver = "slow-receiver",
+    slow_hosts = "slow-hosts",
+    two_hosts = "two-hosts",
+    cbr_beside_ubr = "cbr-beside-ubr",
+    two_subnets = "two-subnets",
+    wan_detour = "wan-detour",
+    bridges = "bridges",
+    telephony = "telephony",
+    clip = "clip",
+    nhrp = "nhrp",
+    campus = "campus",
 }
 
 #[test]
@@ -301,50 +305,10 @@ fn dead_destination_costs_the_other_nothing() {
 }
 
 #[test]
-fn cbr_beside_ubr() {
-    examine("cbr-beside-ubr");
-}
-
-#[test]
 fn one_elan() {
     examine("one-elan");
     let set = ["traffic.bulk.duration=300ms"];
     assert_eq!(losses("one-elan", &set), [0, 0, 0]);
-}
-
-#[test]
-fn two_subnets() {
-    examine("two-subnets");
-}
-
-#[test]
-fn wan_detour() {
-    examine("wan-detour");
-}
-
-#[test]
-fn bridges() {
-    examine("bridges");
-}
-
-#[test]
-fn telephony() {
-    examine("telephony");
-}
-
-#[test]
-fn clip() {
-    examine("clip");
-}
-
-#[test]
-fn nhrp() {
-    examine("nhrp");
-}
-
-#[test]
-fn campus() {
-    examine("campus");
 }
 
 /// Payload per second received by all flows over one path between two times, Mb/s.

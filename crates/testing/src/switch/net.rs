@@ -439,11 +439,7 @@ impl Net {
     }
     /// Host `i` listens for calls with this service access point.
     pub fn listen_for(&mut self, i: usize, sap: Sap) {
-        let request = AtmRequest::Listen {
-            address: self.address(i),
-            sap,
-            max_sdu: 1536,
-        };
+        let request = AtmRequest::listen(self.address(i), sap, 1536);
         self.ask(i, request).unwrap();
     }
     /// A best-effort call between two hosts.

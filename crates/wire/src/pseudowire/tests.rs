@@ -1,4 +1,5 @@
 use super::*;
+use crate::ErrorKind;
 use proptest::prelude::*;
 
 /// Composed by hand from the figures of RFC 4717 §5.1.2 and §10.1.

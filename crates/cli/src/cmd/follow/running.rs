@@ -65,24 +65,15 @@ struct Clock {
     read: Instant,
 }
 
-/// The end of a way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Delivered,
-    Left,
-    Dropped,
-    /// Nothing was seen of it any more.
-    Unseen,
-}
-
-impl End {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::Left => "left",
-            Self::Dropped => "dropped",
-            Self::Unseen => "unseen",
-        }
+aerostat_wire::named! {
+    /// The end of a way.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum End {
+        Delivered = "delivered",
+        Left = "left",
+        Dropped = "dropped",
+        /// Nothing was seen of it any more.
+        Unseen = "unseen",
     }
 }
 

@@ -153,6 +153,5 @@ fn every_daemon_in_turn(name: &str, how: &str) {
         shortcuts();
         lab.has_again(&before);
     }
-    lab.ok(&["down"]);
-    lab.nothing_is_left();
+    lab.ends();
 }

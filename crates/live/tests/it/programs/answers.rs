@@ -49,19 +49,12 @@ fn an_answer_changes_the_contract_for_both_ends() {
     ];
     for (version, asked, answer, agreed) in cases {
         let text = LAB.replace("elan: a, ip", &format!("{version}elan: a, ip"));
-        let lab = aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab;
-        let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-        let mut net = Net::new(&builder);
+        let mut net = Net::of(aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab);
         let (x, y) = (net.node("x"), net.node("y"));
         let (listener, address) = net.listener(y);
         let caller = net.connect(x, 1, &address, asked);
         let (offer, _) = offered(&mut net, y);
-        let accept = |qos: &str| Request::Accept {
-            socket: listener,
-            offer,
-            qos: qos.into(),
-            user_data: UserData::default(),
-        };
+        let accept = |qos: &str| accept(listener, offer, qos, silent());
         // An answer that the offer does not allow is an error with its field, and the call waits on.
         for (wrong, offset) in [("ubr:sdu=9999", 0), ("abr", 0), ("ubr:sdu=x", 8)] {
             let answer = net.done(y, 2 + offset, accept(wrong));
@@ -132,12 +125,7 @@ fn an_answer_changes_the_contract_for_both_ends() {
 /// Accepts the next offer of a node; the new socket.
 fn accepted(net: &mut Net<'_>, node: NodeId, listener: SocketRef) -> SocketRef {
     let (offer, _) = offered(net, node);
-    let request = Request::Accept {
-        socket: listener,
-        offer,
-        qos: String::new(),
-        user_data: UserData::default(),
-    };
+    let request = accept(listener, offer, "", silent());
     net.ask(node, 70, request);
     net.until(net.now + Duration::from_millis(200));
     let Some(Answer::Opened { socket }) = net.answer(node, 70).cloned() else {
@@ -182,31 +170,14 @@ struct Tree {
     own: String,
 }
 
-fn add(root: SocketRef, called: &str) -> Request {
-    Request::AddParty {
-        socket: root,
-        called: called.into(),
-        user_data: UserData::default(),
-    }
-}
-
 /// A root with leaves at two hosts, one of them its own, and a leaf that refuses.
 fn tree(net: &mut Net<'_>, x: NodeId, y: NodeId) -> Tree {
     let (at_y, first) = net.listener(y);
     let (at_x, own) = net.listener(x);
     net.told.clear();
     let root = net.open(x, 1);
-    let request = Request::Connect {
-        socket: root,
-        called: first.clone(),
-        sap: String::new(),
-        // The other direction does not count.
-        qos: "ubr:sdu=1000".into(),
-        timeout: 0,
-        multipoint: true,
-        reports: true,
-        user_data: UserData::default(),
-    };
+    // The other direction does not count.
+    let request = first_leaf(root, &first, "ubr:sdu=1000", true, silent());
     net.ask(x, 2, request);
     let leaf = accepted(net, y, at_y);
     let Some(Answer::Connected { qos, .. }) = net.answer(x, 2).cloned() else {
@@ -216,11 +187,11 @@ fn tree(net: &mut Net<'_>, x: NodeId, y: NodeId) -> Tree {
     assert_eq!(status(net, y, leaf).qos, "ubr,aal5:tx:none,rx:sdu=1000");
 
     // More leaves: a second one of the same host, one at the root's own host, and a wrong one.
-    net.ask(x, 3, add(root, &first));
+    net.ask(x, 3, add_party(root, &first, silent()));
     let second = accepted(net, y, at_y);
-    net.ask(x, 4, add(root, &own));
+    net.ask(x, 4, add_party(root, &own, silent()));
     let third = accepted(net, x, at_x);
-    net.ask(x, 5, add(root, "y/77"));
+    net.ask(x, 5, add_party(root, "y/77", silent()));
     net.until(net.now + Duration::from_secs(1));
     let (failure, _) = net.failure(x, 5).expect("nobody listens there");
     assert_eq!((failure.errno, failure.cause), (111, 88), "{failure:?}");
@@ -236,9 +207,7 @@ fn tree(net: &mut Net<'_>, x: NodeId, y: NodeId) -> Tree {
 
 /// A network with such a tree.
 fn with_tree(test: impl FnOnce(&mut Net<'_>, NodeId, NodeId, &Tree)) {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let (x, y) = (net.node("x"), net.node("y"));
     let tree = tree(&mut net, x, y);
     test(&mut net, x, y, &tree);
@@ -339,7 +308,7 @@ fn leaving(net: &mut Net<'_>, x: NodeId, y: NodeId, tree: &Tree) {
     net.until(net.now + Duration::from_secs(1));
     assert_eq!(&*status(net, x, root).state, "ended");
     assert_eq!(&*status(net, y, leaf).state, "ended");
-    let Answer::Failed(failure) = net.done(x, 10, add(root, &tree.first)) else {
+    let Answer::Failed(failure) = net.done(x, 10, add_party(root, &tree.first, silent())) else {
         panic!("a leaf of a call that has ended")
     };
     assert_eq!((failure.errno, &*failure.field), (107, "socket"));
@@ -360,34 +329,15 @@ fn leaving(net: &mut Net<'_>, x: NodeId, y: NodeId, tree: &Tree) {
 fn a_death_while_a_leaf_is_added() {
     for death in DEATHS {
         for after in [0, 1, 2, 4, 8, 16, 32] {
-            let lab = lab();
-            let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-            let mut net = Net::new(&builder);
+            let mut net = Net::of(lab());
             let (x, y) = (net.node("x"), net.node("y"));
             let (at_y, address) = net.listener(y);
             net.told.clear();
             let root = net.open(x, 1);
-            let request = Request::Connect {
-                socket: root,
-                called: address.clone(),
-                sap: String::new(),
-                qos: "ubr".into(),
-                timeout: 0,
-                multipoint: true,
-                reports: true,
-                user_data: UserData::default(),
-            };
+            let request = first_leaf(root, &address, "ubr", true, silent());
             net.ask(x, 2, request);
             let _ = accepted(&mut net, y, at_y);
-            net.ask(
-                x,
-                3,
-                Request::AddParty {
-                    socket: root,
-                    called: address,
-                    user_data: UserData::default(),
-                },
-            );
+            net.ask(x, 3, add_party(root, &address, silent()));
             for _ in 0..after {
                 net.event(net.now + Duration::from_secs(1));
             }
@@ -421,9 +371,7 @@ fn a_death_while_a_leaf_is_added() {
 /// PDUs that were written before the caller closes arrive, where no switch on the way has a queue.
 #[test]
 fn the_last_words_of_a_caller() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let (x, y) = (net.node("x"), net.node("y"));
     let (at_y, first) = net.listener(y);
     let root = net.connect(x, 2, &first, "ubr:sdu=1000");

@@ -46,17 +46,7 @@ fn arrives(net: &mut Net<'_>, from: &str, called: &str, to: &str) {
         .offer(to)
         .unwrap_or_else(|| panic!("{called}: {:?}", net.failure(from, 1)));
     let socket = listener;
-    let (qos, user_data) = (String::new(), UserData::default());
-    net.ask(
-        to,
-        2,
-        Request::Accept {
-            socket,
-            offer,
-            qos,
-            user_data,
-        },
-    );
+    net.ask(to, 2, accept(socket, offer, "", silent()));
     net.until(net.now + Duration::from_secs(1));
     assert!(
         matches!(net.answer(from, 1), Some(Answer::Connected { .. })),
@@ -84,9 +74,7 @@ fn fails(net: &mut Net<'_>, from: &str, called: &str) -> (Failure, Duration) {
 
 #[test]
 fn the_map_atmarp_and_nhrp_tell_where_an_ip_address_is() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     net.until(Instant::from_secs(5));
     arrives(&mut net, "x", "10.5.0.20", "y");
     // By now the answer is known.
@@ -299,24 +287,12 @@ fn calls_to_one_address_share_a_question_and_questions_have_a_limit() {
 /// A root and a leaf by IP address; a leaf without an owner; a leaf that is dropped while its address is resolved.
 #[test]
 fn leaves_are_called_by_ip_address() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     net.until(Instant::from_secs(5));
     let (x, y, z) = (net.node("x"), net.node("y"), net.node("z"));
     let listeners = [y, z].map(|node| net.listener(node));
     let socket = net.open(x, 1);
-    let called = "10.5.0.20".into();
-    let connect = Request::Connect {
-        socket,
-        called,
-        sap: String::new(),
-        qos: "ubr:sdu=100".into(),
-        timeout: 0,
-        multipoint: true,
-        reports: false,
-        user_data: UserData::default(),
-    };
+    let connect = first_leaf(socket, "10.5.0.20", "ubr:sdu=100", false, silent());
     net.ask(x, 2, connect);
     accept_next(&mut net, y, listeners[0].0);
     assert!(
@@ -324,16 +300,7 @@ fn leaves_are_called_by_ip_address() {
         "{:?}",
         net.failure(x, 2)
     );
-    let called = "10.6.0.20".into();
-    net.ask(
-        x,
-        3,
-        Request::AddParty {
-            socket,
-            called,
-            user_data: UserData::default(),
-        },
-    );
+    net.ask(x, 3, add_party(socket, "10.6.0.20", silent()));
     accept_next(&mut net, z, listeners[1].0);
     assert_eq!(
         net.answer(x, 3),
@@ -342,28 +309,10 @@ fn leaves_are_called_by_ip_address() {
             user_data: UserData::default()
         })
     );
-    let called = "10.5.0.99".into();
-    net.ask(
-        x,
-        4,
-        Request::AddParty {
-            socket,
-            called,
-            user_data: UserData::default(),
-        },
-    );
+    net.ask(x, 4, add_party(socket, "10.5.0.99", silent()));
     net.until(net.now + Duration::from_secs(1));
     assert_eq!(net.failure(x, 4).unwrap().0.cause, 1);
-    let called = "10.5.0.98".into();
-    net.ask(
-        x,
-        5,
-        Request::AddParty {
-            socket,
-            called,
-            user_data: UserData::default(),
-        },
-    );
+    net.ask(x, 5, add_party(socket, "10.5.0.98", silent()));
     assert_eq!(questions(&net, x), [1]);
     let Answer::Parties { parties, .. } = net.done(x, 6, Request::Parties { socket, from: 2 })
     else {
@@ -390,17 +339,7 @@ fn leaves_are_called_by_ip_address() {
 fn accept_next(net: &mut Net<'_>, node: NodeId, socket: SocketRef) {
     net.until(net.now + Duration::from_secs(1));
     let offer = net.offer(node).expect("an offer");
-    let (qos, user_data) = (String::new(), UserData::default());
-    net.ask(
-        node,
-        200,
-        Request::Accept {
-            socket,
-            offer,
-            qos,
-            user_data,
-        },
-    );
+    net.ask(node, 200, accept(socket, offer, "", silent()));
     net.until(net.now + Duration::from_secs(1));
 }
 

@@ -6,9 +6,7 @@ use super::*;
 /// ends the connection.
 #[test]
 fn a_permanent_connection_carries_single_cells() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let (x, y) = (net.node("x"), net.node("y"));
     let mut ends = Vec::new();
     for (node, label) in [(x, "0.100"), (y, "0.101")] {

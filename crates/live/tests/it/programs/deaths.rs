@@ -52,16 +52,7 @@ fn call(builder: &Builder<'_>, death: Death, at: usize, others: usize) -> Outcom
         if let Some(offer) = net.offer(y).filter(|_| !accepted && y_lives) {
             accepted = true;
             let socket = listener;
-            net.ask(
-                y,
-                2,
-                Request::Accept {
-                    socket,
-                    offer,
-                    qos: String::new(),
-                    user_data: UserData::default(),
-                },
-            );
+            net.ask(y, 2, accept(socket, offer, "", silent()));
         }
         let open = matches!(net.answer(x, 1), Some(Answer::Connected { .. }));
         if open && x_lives && written < 3 && net.world.asks_to_write(x, caller) {

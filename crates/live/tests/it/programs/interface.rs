@@ -3,7 +3,7 @@
 use super::*;
 use aerostat_proto::socket::{ADDED, Change};
 
-fn connect(
+fn calls(
     net: &mut Net<'_>,
     node: NodeId,
     number: u16,
@@ -25,15 +25,6 @@ fn connect(
     socket
 }
 
-fn accept(socket: SocketRef, offer: u32, qos: &str) -> Request {
-    Request::Accept {
-        socket,
-        offer,
-        qos: qos.into(),
-        user_data: UserData::default(),
-    }
-}
-
 fn cell(number: u8) -> UserCell {
     let (pti, clp) = (Pti::new(number & 1), number & 2 != 0);
     let payload = [number; 48];
@@ -50,7 +41,7 @@ fn a_call_carries_single_cells_if_both_ends_say_so() {
         let mut net = Net::new(&builder);
         let (x, y) = (net.node("x"), net.node(far));
         let (listener, address) = net.listener(y);
-        let caller = connect(&mut net, x, 1, &address, ("", "aal0,ubr:pcr=20000"));
+        let caller = calls(&mut net, x, 1, &address, ("", "aal0,ubr:pcr=20000"));
         net.until(net.now + Duration::from_millis(100));
         let qos = net.told.iter().find_map(|(_, at, what)| match what {
             ToPrograms::Offer { offer, .. } if *at == y => Some(offer.qos.clone()),
@@ -59,13 +50,13 @@ fn a_call_carries_single_cells_if_both_ends_say_so() {
         assert!(qos.is_some_and(|qos| qos.starts_with("ubr,aal0:max_pcr=20000,sdu=52")));
         let offer = net.offer(y).unwrap();
         for (number, wrong) in [(2, ""), (3, "ubr"), (4, "aal0,ubr:sdu=48")] {
-            let answer = net.done(y, number, accept(listener, offer, wrong));
+            let answer = net.done(y, number, accept(listener, offer, wrong, silent()));
             assert!(
                 matches!(&answer, Answer::Failed(f) if f.errno == 22 && f.field == "qos"),
                 "{answer:?}"
             );
         }
-        net.ask(y, 5, accept(listener, offer, "aal0,ubr"));
+        net.ask(y, 5, accept(listener, offer, "aal0,ubr", silent()));
         net.until(net.now + Duration::from_millis(100));
         let Some(Answer::Connected { qos, label, .. }) = net.answer(x, 1).cloned() else {
             panic!("{:?}", net.failure(x, 1));
@@ -113,7 +104,7 @@ fn a_call_carries_single_cells_if_both_ends_say_so() {
         bhli: Some(aerostat_wire::Bhli::TTCP),
         ..Default::default()
     };
-    connect(&mut net, x, 2, "y", (&ttcp.to_string(), "aal0,ubr"));
+    calls(&mut net, x, 2, "y", (&ttcp.to_string(), "aal0,ubr"));
     net.until(net.now + Duration::from_millis(100));
     let (failure, _) = net.failure(x, 2).expect("refused");
     assert_eq!(failure.cause, 78, "{failure:?}");
@@ -130,21 +121,11 @@ fn change(net: &mut Net<'_>, node: NodeId, number: u16, change: Change, address:
 
 fn bind(net: &mut Net<'_>, node: NodeId, number: u16, address: &str) -> Result<SocketRef, u16> {
     let socket = net.open(node, number);
-    let bind = Request::Bind {
-        socket,
-        address: address.to_owned(),
-        sap: String::new(),
-    };
-    match net.done(node, number + 1, bind) {
+    match net.done(node, number + 1, requests::bind(socket, address, "")) {
         Answer::Failed(failure) => return Err(failure.errno),
         answer => assert!(matches!(answer, Answer::Bound { .. }), "{answer:?}"),
     }
-    let listen = Request::Listen {
-        socket,
-        backlog: 1,
-        max_sdu: 0,
-    };
-    assert_eq!(net.done(node, number + 2, listen), Answer::Done);
+    assert_eq!(net.done(node, number + 2, listen(socket, 1)), Answer::Done);
     Ok(socket)
 }
 
@@ -167,9 +148,7 @@ fn programs_add_addresses_and_remove_them() {
         "  x: {",
         "  z: { on: s, elan: a, ip: 10.1.0.30, ilmi: true }\n  x: {",
     );
-    let lab = aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab;
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab);
     let (x, z) = (net.node("x"), net.node("z"));
     let own = net.builder.lab().node(z).attachment().unwrap().address;
     let own = format!("{:x}", own.with_selector(0));
@@ -194,7 +173,7 @@ fn programs_add_addresses_and_remove_them() {
     net.until(net.now + Duration::from_secs(1));
     assert_eq!(shown(&mut net, z, 30), [own.clone(), zero]);
     bind(&mut net, z, 40, &added).unwrap();
-    connect(&mut net, x, 50, &added, ("", "ubr"));
+    calls(&mut net, x, 50, &added, ("", "ubr"));
     net.until(net.now + Duration::from_millis(500));
     let called = net.told.iter().find_map(|(_, at, what)| match what {
         ToPrograms::Offer { offer, .. } if *at == z => Some(offer.called.clone()),
@@ -216,13 +195,13 @@ fn programs_add_addresses_and_remove_them() {
     assert_eq!(shown(&mut net, z, 201).len(), ADDED + 1);
     assert_eq!(change(&mut net, z, 202, Change::Reset, ""), 0);
     net.until(net.now + Duration::from_secs(5));
-    connect(&mut net, x, 60, &address, ("", "ubr"));
-    connect(&mut net, x, 61, &added, ("", "ubr"));
+    calls(&mut net, x, 60, &address, ("", "ubr"));
+    calls(&mut net, x, 61, &added, ("", "ubr"));
     net.until(net.now + Duration::from_secs(1));
     assert!(net.failure(x, 60).is_some() && net.failure(x, 61).is_some());
     // Without ILMI: inside the host.
     assert_eq!(change(&mut net, x, 70, Change::Add, &added), 0);
     bind(&mut net, x, 80, &added).unwrap();
-    connect(&mut net, x, 90, &added, ("", "ubr"));
+    calls(&mut net, x, 90, &added, ("", "ubr"));
     assert!(net.offer(x).is_some(), "an offer at once");
 }

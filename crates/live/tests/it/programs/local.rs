@@ -7,20 +7,6 @@ use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Numbered, ProcessEvent, ProcessInput, ProcessOutput, ToDaemon};
 use aerostat_proto::{Cause, Machine as _};
 
-/// A request that opens a call of one program to another of the same host. Programs share a session here.
-pub(super) fn connect_request(socket: SocketRef, called: &str, qos: &str) -> Request {
-    Request::Connect {
-        socket,
-        called: called.into(),
-        sap: String::new(),
-        qos: qos.into(),
-        timeout: 0,
-        multipoint: false,
-        reports: false,
-        user_data: UserData::default(),
-    }
-}
-
 fn offer_of(net: &Net<'_>, node: NodeId) -> Option<(u32, String, String)> {
     net.told.iter().rev().find_map(|(_, at, what)| match what {
         ToPrograms::Offer { offer, .. } if *at == node => {
@@ -68,19 +54,14 @@ fn a_local_call_needs_no_link_and_no_time_and_loses_nothing() {
     net.ask(
         x,
         2,
-        connect_request(caller, &address, "ubr:tx:sdu=9180,rx:sdu=4000"),
+        connect(caller, &address, "ubr:tx:sdu=9180,rx:sdu=4000", silent()),
     );
     let (offer, from, qos) = offer_of(&net, x).expect("an offer at once");
     let own = net.builder.lab().node(x).attachment().unwrap().address;
     assert_eq!(from, format!("{:x}", own.with_selector(0xe0)));
     assert_eq!(qos, "ubr,aal5:tx:sdu=4000,rx:sdu=9180");
     assert!(net.answer(x, 2).is_none(), "the listener has not answered");
-    let accept = Request::Accept {
-        socket: listener,
-        offer,
-        qos: "ubr:tx:sdu=4000,rx:sdu=2000".into(),
-        user_data: UserData::default(),
-    };
+    let accept = accept(listener, offer, "ubr:tx:sdu=4000,rx:sdu=2000", silent());
     net.ask(x, 3, accept);
     let Some(Answer::Connected { label, qos, .. }) = net.answer(x, 2).cloned() else {
         panic!("{:?}", net.failure(x, 2));
@@ -340,7 +321,7 @@ fn step(
                 Input::Request {
                     session: session(x) + 1,
                     number: 2,
-                    request: connect_request(socket, &called, "ubr:sdu=1000"),
+                    request: connect(socket, &called, "ubr:sdu=1000", silent()),
                     shown: None,
                 },
                 net.now,
@@ -350,17 +331,7 @@ fn step(
         2 => manager.settle(net, x),
         3 if callee_lives => {
             if let (Some((socket, _)), Some((offer, ..))) = (ends.listener, offer_of(net, x)) {
-                let qos = String::new();
-                net.ask(
-                    x,
-                    3,
-                    Request::Accept {
-                        socket,
-                        offer,
-                        qos,
-                        user_data: UserData::default(),
-                    },
-                );
+                net.ask(x, 3, accept(socket, offer, "", silent()));
                 if let Some(Answer::Opened { socket }) = net.answer(x, 3) {
                     ends.callee = Some(*socket);
                 }
@@ -475,32 +446,29 @@ fn whatever_dies_in_a_local_call_leaves_nothing_and_the_other_end_is_told() {
 /// cause.
 #[test]
 fn a_local_call_is_refused_with_the_cause_of_its_listener() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let x = net.node("x");
     let socket = net.open(x, 1);
-    net.ask(x, 2, connect_request(socket, "x/ee", "ubr"));
+    net.ask(x, 2, connect(socket, "x/ee", "ubr", silent()));
     let (failure, at) = net.failure(x, 2).expect("refused at once");
     assert_eq!((failure.errno, failure.cause, at), (111, 88, net.now));
     let (listener, address) = net.listener(x);
     let socket = net.open(x, 3);
-    net.ask(x, 4, connect_request(socket, &address, "cbr:max_pcr=1000"));
+    net.ask(
+        x,
+        4,
+        connect(socket, &address, "cbr:max_pcr=1000", silent()),
+    );
     let (offer, _, qos) = offer_of(&net, x).unwrap();
     assert!(qos.starts_with("cbr"), "{qos}");
     let (socket, cause) = (listener, 21);
-    let refuse = Request::Refuse {
-        socket,
-        offer,
-        cause,
-        user_data: UserData::default(),
-    };
+    let refuse = refuse(socket, offer, cause, silent());
     assert_eq!(net.done(x, 5, refuse), Answer::Done);
     let (failure, _) = net.failure(x, 4).expect("refused");
     assert_eq!((failure.errno, failure.cause), (111, 21));
     // An offer without an answer, and a caller that gives up.
     let socket = net.open(x, 6);
-    net.ask(x, 7, connect_request(socket, &address, "ubr"));
+    net.ask(x, 7, connect(socket, &address, "ubr", silent()));
     net.until(net.now + OFFER + Duration::from_millis(1));
     let (failure, _) = net.failure(x, 7).expect("nobody has answered");
     assert_eq!((failure.errno, failure.cause), (110, 18));
@@ -519,15 +487,10 @@ fn the_books_of_a_writer_balance_when_the_other_end_dies() {
         let (x, to) = (net.node("x"), net.node(to));
         let (listener, address) = net.listener(to);
         let caller = net.open(x, 1);
-        net.ask(x, 2, connect_request(caller, &address, "ubr:sdu=9180"));
+        net.ask(x, 2, connect(caller, &address, "ubr:sdu=9180", silent()));
         net.until(net.now + Duration::from_millis(100));
         let (offer, ..) = offer_of(&net, to).unwrap();
-        let accept = Request::Accept {
-            socket: listener,
-            offer,
-            qos: String::new(),
-            user_data: UserData::default(),
-        };
+        let accept = accept(listener, offer, "", silent());
         net.ask(to, 3, accept);
         net.until(net.now + Duration::from_millis(100));
         let Some(Answer::Opened { socket: callee }) = net.answer(to, 3).cloned() else {

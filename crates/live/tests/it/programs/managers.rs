@@ -72,16 +72,12 @@ fn call(builder: &Builder<'_>, dies: Option<&str>, at: usize) -> Outcome {
     let dies = dies.map(|name| net.node(name));
     let (listener, address) = net.listener(y);
     let caller = net.open(x, 1001);
-    let connect = Request::Connect {
-        socket: caller,
-        called: address,
-        sap: String::new(),
-        qos: "ubr:sdu=1000".into(),
-        timeout: 0,
-        multipoint: false,
-        reports: false,
-        user_data: UserData::new(b"hello".to_vec()).unwrap(),
-    };
+    let connect = connect(
+        caller,
+        &address,
+        "ubr:sdu=1000",
+        UserData::new(b"hello".to_vec()).unwrap(),
+    );
     net.ask(x, 1, connect);
     let (mut accepted, mut written, mut events) = (false, 0, 0);
     let mut died = None;
@@ -95,12 +91,12 @@ fn call(builder: &Builder<'_>, dies: Option<&str>, at: usize) -> Outcome {
         }
         if let Some(offer) = net.offer(y).filter(|_| !accepted) {
             accepted = true;
-            let accept = Request::Accept {
-                socket: listener,
+            let accept = accept(
+                listener,
                 offer,
-                qos: String::new(),
-                user_data: UserData::new(b"welcome".to_vec()).unwrap(),
-            };
+                "",
+                UserData::new(b"welcome".to_vec()).unwrap(),
+            );
             net.ask(y, 2, accept);
         }
         let open = matches!(net.answer(x, 1), Some(Answer::Connected { .. }));
@@ -116,11 +112,7 @@ fn call(builder: &Builder<'_>, dies: Option<&str>, at: usize) -> Outcome {
             );
         } else if open && written == 3 {
             written = 4;
-            let release = Request::Release {
-                socket: caller,
-                cause: 16,
-                user_data: UserData::new(b"bye".to_vec()).unwrap(),
-            };
+            let release = release(caller, 16, UserData::new(b"bye".to_vec()).unwrap());
             net.ask(x, 3, release);
         }
         if !net.event(end) {

@@ -30,9 +30,7 @@ hosts:
 ";
 
 fn with(test: impl FnOnce(&mut Net<'_>, NodeId, NodeId)) {
-    let lab = aerostat_lab::parse("b.atm.yml", LAB, &[]).unwrap().lab;
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(aerostat_lab::parse("b.atm.yml", LAB, &[]).unwrap().lab);
     let (x, y) = (net.node("x"), net.node("y"));
     test(&mut net, x, y);
 }
@@ -63,19 +61,6 @@ fn octets(net: &Net<'_>, node: NodeId, of: SocketRef) -> usize {
         _ => None,
     });
     delivered.sum()
-}
-
-fn call(socket: SocketRef, called: &str, multipoint: bool, user_data: UserData) -> Request {
-    Request::Connect {
-        socket,
-        called: called.into(),
-        sap: String::new(),
-        qos: "ubr:sdu=1000".into(),
-        timeout: 0,
-        multipoint,
-        reports: false,
-        user_data,
-    }
 }
 
 /// A program of the machine calls an echo of the lab file at its own host: by its name, and by the host's IP address.
@@ -147,27 +132,12 @@ fn a_program_of_the_lab_file_waits_for_a_reader_of_the_machine() {
 fn a_caller_of_the_lab_file_stays_inside_the_host() {
     with(|net, x, _| {
         let socket = net.open(x, 1);
-        let (address, sap) = ("x/f0".to_owned(), Sap::high(Bhli::TTCP).to_string());
-        let bind = Request::Bind {
-            socket,
-            address,
-            sap,
-        };
+        let bind = bind(socket, "x/f0", &Sap::high(Bhli::TTCP).to_string());
         assert!(matches!(net.done(x, 2, bind), Answer::Bound { .. }));
-        let listen = Request::Listen {
-            socket,
-            backlog: 1,
-            max_sdu: 0,
-        };
-        assert_eq!(net.done(x, 3, listen), Answer::Done);
+        assert_eq!(net.done(x, 3, listen(socket, 1)), Answer::Done);
         net.until(Instant::from_millis(3100));
         let offer = net.offer(x).expect("the call has come");
-        let accept = Request::Accept {
-            socket,
-            offer,
-            qos: String::new(),
-            user_data: UserData::default(),
-        };
+        let accept = accept(socket, offer, "", silent());
         let Answer::Opened { socket } = net.done(x, 4, accept) else {
             panic!("not accepted");
         };
@@ -238,13 +208,7 @@ fn the_address_of_a_listener_of_the_lab_file_is_in_use() {
             let socket = net.open(node, 1);
             let name = if node == x { "x" } else { "y" };
             let address = format!("{name}/e0");
-            let sap = sap.to_owned();
-            let bind = Request::Bind {
-                socket,
-                address,
-                sap,
-            };
-            net.ask(node, 2, bind);
+            net.ask(node, 2, bind(socket, &address, sap));
             let errno = net.failure(node, 2).map(|(failure, _)| failure.errno);
             assert_eq!(errno, is_taken.then_some(98), "{name}");
         }
@@ -275,7 +239,7 @@ fn a_program_of_the_lab_file_hears_user_data() {
     with(|net, x, y| {
         let socket = net.open(x, 1);
         let said = UserData::new(b"good day".to_vec()).unwrap();
-        let request = call(socket, "y", false, said.clone());
+        let request = connect(socket, "y", "ubr:sdu=1000", said.clone());
         net.ask(x, 2, request);
         connected(net, x, 2);
         assert_eq!(
@@ -290,13 +254,9 @@ fn a_program_of_the_lab_file_hears_user_data() {
 fn a_program_of_the_lab_file_is_a_leaf_of_a_tree() {
     with(|net, x, y| {
         let root = net.open(x, 1);
-        net.ask(x, 2, call(root, "y", true, UserData::default()));
+        net.ask(x, 2, first_leaf(root, "y", "ubr:sdu=1000", false, silent()));
         connected(net, x, 2);
-        let party = Request::AddParty {
-            socket: root,
-            called: "x".into(),
-            user_data: UserData::default(),
-        };
+        let party = add_party(root, "x", silent());
         net.ask(x, 3, party);
         for _ in 0..5 {
             let (socket, sdus) = (root, vec![1; 700].into());

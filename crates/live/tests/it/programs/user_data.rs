@@ -13,25 +13,19 @@ fn with_versions(x: &str, y: &str, test: impl FnOnce(&mut Net<'_>, NodeId, NodeI
     let text = LAB
         .replace("x: { on", &format!("x: {{ uni: {x}, on"))
         .replace("y: { on", &format!("y: {{ uni: {y}, on"));
-    let lab = aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab;
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(aerostat_lab::parse("p.atm.yml", &text, &[]).unwrap().lab);
     let (x, y) = (net.node("x"), net.node("y"));
     test(&mut net, x, y);
 }
 
 fn call(net: &mut Net<'_>, node: NodeId, number: u16, called: &str, data: &str) -> SocketRef {
     let socket = net.open(node, number + 1000);
-    let request = Request::Connect {
+    let request = connect(
         socket,
-        called: called.into(),
-        sap: String::new(),
-        qos: "cbr:max_pcr=1000,min_pcr=10,sdu=1000".into(),
-        timeout: 0,
-        multipoint: false,
-        reports: false,
-        user_data: said(data),
-    };
+        called,
+        "cbr:max_pcr=1000,min_pcr=10,sdu=1000",
+        said(data),
+    );
     net.ask(node, number, request);
     socket
 }
@@ -69,12 +63,7 @@ fn conversation(net: &mut Net<'_>, caller: NodeId, callee: NodeId) {
         net.answer(caller, 1).is_none(),
         "it is seen before the answer"
     );
-    let refuse = Request::Refuse {
-        socket: listener,
-        offer: seen.offer,
-        cause: 21,
-        user_data: said("not to you"),
-    };
+    let refuse = refuse(listener, seen.offer, 21, said("not to you"));
     assert_eq!(net.done(callee, 2, refuse), Answer::Done);
     net.until(net.now + Duration::from_millis(500));
     let (failure, _) = net.failure(caller, 1).expect("refused");
@@ -88,12 +77,7 @@ fn conversation(net: &mut Net<'_>, caller: NodeId, callee: NodeId) {
         let seen = offer(net, callee);
         assert!(seen.qos.contains("min_pcr=10"), "{}", seen.qos);
         let longest = UserData::new(vec![7; 128]).unwrap();
-        let accept = Request::Accept {
-            socket: listener,
-            offer: seen.offer,
-            qos: "cbr:max_pcr=20".into(),
-            user_data: longest.clone(),
-        };
+        let accept = accept(listener, seen.offer, "cbr:max_pcr=20", longest.clone());
         net.ask(callee, number + 1, accept);
         net.until(net.now + Duration::from_millis(500));
         let Some(Answer::Connected { qos, user_data, .. }) = net.answer(caller, number) else {
@@ -107,11 +91,7 @@ fn conversation(net: &mut Net<'_>, caller: NodeId, callee: NodeId) {
         assert_eq!(heard(net, callee, number + 2, taken).2, said("hello"));
         let ends = [(caller, made), (callee, taken)];
         let [(one, says), (other, hears)] = if by_caller { ends } else { [ends[1], ends[0]] };
-        let release = Request::Release {
-            socket: says,
-            cause: 31,
-            user_data: said("bye"),
-        };
+        let release = release(says, 31, said("bye"));
         assert_eq!(net.done(one, number + 3, release), Answer::Done);
         net.until(net.now + Duration::from_millis(500));
         let end = heard(net, other, number + 4, hears);
@@ -143,22 +123,13 @@ fn links_that_carry_no_user_data_say_so() {
         // Without user data it is a call as every other. The answer goes by a link that carries what the next does not.
         let made = call(net, x, 2, &address, "");
         let seen = offer(net, y);
-        let accept = Request::Accept {
-            socket: listener,
-            offer: seen.offer,
-            qos: String::new(),
-            user_data: said("lost on the way"),
-        };
+        let accept = accept(listener, seen.offer, "", said("lost on the way"));
         net.ask(y, 3, accept);
         net.until(net.now + Duration::from_millis(500));
         assert!(
             matches!(net.answer(x, 2), Some(Answer::Connected { user_data, .. }) if user_data.is_empty())
         );
-        let release = Request::Release {
-            socket: made,
-            cause: 16,
-            user_data: said("bye"),
-        };
+        let release = release(made, 16, said("bye"));
         let answer = net.done(x, 4, release);
         assert!(
             matches!(&answer, Answer::Failed(f) if f.errno == 95 && f.field == "user_data"),
@@ -173,18 +144,8 @@ fn links_that_carry_no_user_data_say_so() {
         assert!(seen.user_data.is_empty());
         let offer = seen.offer;
         let answers = [
-            Request::Accept {
-                socket: listener,
-                offer,
-                qos: String::new(),
-                user_data: said("no"),
-            },
-            Request::Refuse {
-                socket: listener,
-                offer,
-                cause: 21,
-                user_data: said("no"),
-            },
+            accept(listener, offer, "", said("no")),
+            refuse(listener, offer, 21, said("no")),
         ];
         for (number, request) in (2..).zip(answers) {
             let answer = net.done(y, number, request);
@@ -193,12 +154,7 @@ fn links_that_carry_no_user_data_say_so() {
                 "{answer:?}"
             );
         }
-        let plain = Request::Refuse {
-            socket: listener,
-            offer,
-            cause: 21,
-            user_data: UserData::default(),
-        };
+        let plain = refuse(listener, offer, 21, silent());
         assert_eq!(net.done(y, 9, plain), Answer::Done, "the offer waits on");
     });
 }
@@ -230,20 +186,11 @@ fn whatever_dies_in_a_call_with_user_data_leaves_nothing() {
                         );
                     if let Some(offer) = net.offer(y).filter(|_| !answered && callee) {
                         answered = true;
-                        let accept = Request::Accept {
-                            socket: listener,
-                            offer,
-                            qos: String::new(),
-                            user_data: said("welcome"),
-                        };
+                        let accept = accept(listener, offer, "", said("welcome"));
                         net.ask(y, 2, accept);
                     }
                     if caller && matches!(net.answer(x, 1), Some(Answer::Connected { .. })) {
-                        let release = Request::Release {
-                            socket: made,
-                            cause: 16,
-                            user_data: said("bye"),
-                        };
+                        let release = release(made, 16, said("bye"));
                         net.ask(x, 3, release);
                     }
                     if !net.event(end) {
@@ -273,28 +220,20 @@ fn a_root_and_its_leaves_say_something_to_each_other() {
     with_versions("4.0", "4.0", |net, x, y| {
         let (listener, address) = net.listener(y);
         let socket = net.open(x, 1);
-        let connect = Request::Connect {
+        let connect = first_leaf(
             socket,
-            called: address.clone(),
-            sap: String::new(),
-            qos: "ubr:sdu=1000".into(),
-            timeout: 0,
-            multipoint: true,
-            reports: false,
-            user_data: said("to the first"),
-        };
+            &address,
+            "ubr:sdu=1000",
+            false,
+            said("to the first"),
+        );
         net.ask(x, 2, connect);
         let first = offer(net, y);
         assert_eq!(
             (first.multipoint, first.user_data),
             (true, said("to the first"))
         );
-        let answer = |offer, user_data| Request::Accept {
-            socket: listener,
-            offer,
-            qos: String::new(),
-            user_data,
-        };
+        let answer = |offer, user_data| accept(listener, offer, "", user_data);
         net.ask(y, 3, answer(first.offer, said("from the first")));
         net.until(net.now + Duration::from_millis(500));
         let Some(Answer::Connected { user_data, .. }) = net.answer(x, 2) else {
@@ -302,16 +241,7 @@ fn a_root_and_its_leaves_say_something_to_each_other() {
         };
         assert_eq!(*user_data, said("from the first"));
         for (number, says, answers) in [(10, "to the second", "from it"), (20, "", "")] {
-            let (called, user_data) = (address.clone(), said(says));
-            net.ask(
-                x,
-                number,
-                Request::AddParty {
-                    socket,
-                    called,
-                    user_data,
-                },
-            );
+            net.ask(x, number, add_party(socket, &address, said(says)));
             let seen = offer(net, y);
             assert_eq!(seen.user_data, said(says));
             net.ask(y, number, answer(seen.offer, said(answers)));
@@ -321,23 +251,9 @@ fn a_root_and_its_leaves_say_something_to_each_other() {
             };
             assert_eq!(*user_data, said(answers));
         }
-        let (called, user_data) = (address, said("and you?"));
-        net.ask(
-            x,
-            30,
-            Request::AddParty {
-                socket,
-                called,
-                user_data,
-            },
-        );
+        net.ask(x, 30, add_party(socket, &address, said("and you?")));
         let seen = offer(net, y);
-        let refuse = Request::Refuse {
-            socket: listener,
-            offer: seen.offer,
-            cause: 21,
-            user_data: said("no"),
-        };
+        let refuse = refuse(listener, seen.offer, 21, said("no"));
         assert_eq!(net.done(y, 31, refuse), Answer::Done);
         net.until(net.now + Duration::from_millis(500));
         let (failure, _) = net.failure(x, 30).expect("refused");
@@ -352,36 +268,13 @@ fn a_root_and_its_leaves_say_something_to_each_other() {
     with_versions("3.1", "4.0", |net, x, y| {
         let (listener, address) = net.listener(y);
         let socket = net.open(x, 1);
-        let connect = Request::Connect {
-            socket,
-            called: address.clone(),
-            sap: String::new(),
-            qos: "ubr:sdu=1000".into(),
-            timeout: 0,
-            multipoint: true,
-            reports: false,
-            user_data: UserData::default(),
-        };
+        let connect = first_leaf(socket, &address, "ubr:sdu=1000", false, silent());
         net.ask(x, 2, connect);
         let first = offer(net, y).offer;
-        let accept = Request::Accept {
-            socket: listener,
-            offer: first,
-            qos: String::new(),
-            user_data: UserData::default(),
-        };
+        let accept = accept(listener, first, "", silent());
         net.ask(y, 3, accept);
         net.until(net.now + Duration::from_millis(500));
-        let (called, user_data) = (address, said("hello"));
-        net.ask(
-            x,
-            4,
-            Request::AddParty {
-                socket,
-                called,
-                user_data,
-            },
-        );
+        net.ask(x, 4, add_party(socket, &address, said("hello")));
         let (failure, at) = net.failure(x, 4).expect("refused at once");
         assert_eq!((failure.errno, failure.cause, at), (95, 29, net.now));
         assert_eq!(heard(net, x, 5, socket).0, "connected");

@@ -410,11 +410,7 @@ impl SocketLayer {
         max_sdu: u16,
     ) {
         self.listeners.insert((address, sap), at);
-        self.request(AtmRequest::Listen {
-            address,
-            sap,
-            max_sdu,
-        });
+        self.request(AtmRequest::listen(address, sap, max_sdu));
     }
 
     fn connect(

@@ -170,30 +170,22 @@ impl Job {
     }
 }
 
-/// Kinds of work, for the counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Send,
-    Receive,
-    Acknowledgement,
-    /// Of programs; these are not of any encapsulation.
-    Write,
-    Read,
+aerostat_wire::named! {
+    /// Kinds of work, for the counts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Kind {
+        Send = "send",
+        Receive = "receive",
+        Acknowledgement = "acknowledgement",
+        /// Of programs; these are not of any encapsulation.
+        Write = "write",
+        Read = "read",
+    }
 }
 
 impl Kind {
     const OF_PACKETS: [Self; 3] = [Self::Send, Self::Receive, Self::Acknowledgement];
     const OF_CALLS: [Self; 2] = [Self::Write, Self::Read];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Receive => "receive",
-            Self::Acknowledgement => "acknowledgement",
-            Self::Write => "write",
-            Self::Read => "read",
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]

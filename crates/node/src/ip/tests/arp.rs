@@ -1,6 +1,6 @@
 //! Embedded hosts and their neighbours.
 
-use super::every;
+use super::ping;
 use super::wire::{Fate, World, config, perfect};
 use crate::ip::apps::{AppKind, AppResult, Pattern, PingResult};
 use crate::ip::neighbours::NeighbourState;
@@ -14,16 +14,6 @@ use std::net::Ipv4Addr;
 
 fn host(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 1, 0, last)
-}
-
-fn ping(to: Ipv4Addr, count: u32, interval_ms: u64) -> AppKind {
-    AppKind::Ping {
-        to,
-        count: Some(count),
-        rate: every(Duration::from_millis(interval_ms)),
-        size: 56,
-        ttl: None,
-    }
 }
 
 fn pinged(world: &World, id: u32) -> PingResult {
@@ -42,7 +32,7 @@ fn lan(hosts: u8, rule: super::wire::Rule) -> World {
 fn a_host_that_pings_19_others_at_once_reaches_all_within_two_round_trips() {
     let mut world = lan(20, perfect(Duration::from_micros(500)));
     for n in 2..=20 {
-        world.start(0, n.into(), ping(host(n), 3, 1000), 0);
+        world.start(0, n.into(), ping(host(n), Some(3), 1000, 56), 0);
     }
     world.run_until(Instant::from_secs(5));
     for n in 2..=20 {
@@ -55,8 +45,8 @@ fn a_host_that_pings_19_others_at_once_reaches_all_within_two_round_trips() {
 #[test]
 fn a_dead_destination_costs_a_healthy_one_nothing() {
     let mut world = lan(2, perfect(Duration::from_micros(500)));
-    world.start(0, 1, ping(host(77), 100, 100), 0);
-    world.start(0, 2, ping(host(2), 100, 100), 0);
+    world.start(0, 1, ping(host(77), Some(100), 100, 56), 0);
+    world.start(0, 2, ping(host(2), Some(100), 100, 56), 0);
     world.run_until(Instant::from_secs(20));
     let (dead, healthy) = (pinged(&world, 1), pinged(&world, 2));
     assert_eq!((dead.sent, dead.not_sent, dead.received), (100, 0, 0));
@@ -113,7 +103,7 @@ fn routes_lead_by_the_longest_prefix_and_what_has_no_route_is_given_up() {
         .into_iter()
         .enumerate()
     {
-        world.start(0, id as u32, ping(to.into(), 1, 100), 0);
+        world.start(0, id as u32, ping(to.into(), Some(1), 100, 56), 0);
     }
     world.run_until(Instant::from_secs(3));
     let sent = |to: [u8; 4], mac: u8| {
@@ -135,8 +125,8 @@ fn a_host_reaches_itself_and_a_neighbour_that_it_was_told() {
     let mut b = config("b", 2, 1);
     b.neighbours = vec![(host(1), [2, 0, 0, 0, 0, 1])];
     let mut world = World::new(vec![a, b], &[], Box::new(rule));
-    world.start(0, 1, ping(host(1), 2, 100), 0);
-    world.start(0, 2, ping(host(2), 2, 100), 0);
+    world.start(0, 1, ping(host(1), Some(2), 100, 56), 0);
+    world.start(0, 2, ping(host(2), Some(2), 100, 56), 0);
     world.run_until(Instant::from_secs(3));
     assert_eq!(
         (pinged(&world, 1).received, pinged(&world, 2).received),
@@ -190,7 +180,7 @@ proptest! {
         let mut world = World::new(vec![a, b], &[], perfect(Duration::from_micros(500)));
         world.record = true;
         for (id, to) in [(1, host(2)), (2, host(77)), (3, Ipv4Addr::new(192, 0, 2, 1))] {
-            world.start(0, id, ping(to, 50, 20), 0);
+            world.start(0, id, ping(to, Some(50), 20, 56), 0);
         }
         let mut released = 0;
         for (round, (operation, sender, target, mac)) in forged.into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Two hosts, one wire.
 
-use super::every;
+use super::ping;
 use super::wire::{Fate, World, config, lossy, perfect};
 use crate::ip::apps::{AppKind, AppResult, Pattern};
 use crate::ip::meter::{FlowSpec, Protocol, Side};
@@ -57,14 +57,7 @@ fn pair(rule: super::wire::Rule, flows: &[FlowSpec], growth: Growth) -> World {
 fn ping_is_answered_and_timed() {
     let flows = [flow("ping", Protocol::Icmp, 0)];
     let mut world = pair(perfect(US(500)), &flows, CUBIC);
-    let rate = every(Duration::from_millis(100));
-    let kind = AppKind::Ping {
-        to: B,
-        count: Some(5),
-        rate,
-        size: 56,
-        ttl: None,
-    };
+    let kind = ping(B, Some(5), 100, 56);
     world.start(0, 1, kind, 0);
     world.run_until(Instant::from_secs(3));
     let AppResult::Ping(result) = world.report(0, 1) else {
@@ -87,20 +80,8 @@ fn ping_is_answered_and_timed() {
 #[test]
 fn ping_of_nobody_ends_without_replies() {
     let mut world = pair(perfect(US(500)), &[], CUBIC);
-    let rate = every(Duration::from_millis(100));
     let to = Ipv4Addr::new(10, 1, 0, 77);
-    world.start(
-        0,
-        1,
-        AppKind::Ping {
-            to,
-            count: Some(50),
-            rate,
-            size: 56,
-            ttl: None,
-        },
-        0,
-    );
+    world.start(0, 1, ping(to, Some(50), 100, 56), 0);
     world.run_until(Instant::from_secs(10));
     let AppResult::Ping(result) = world.report(0, 1) else {
         panic!("not a ping")
@@ -355,19 +336,7 @@ fn an_independent_parser_finds_no_wrong_checksum() {
     world.record = true;
     world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
     world.start(0, 2, bulk(Some(50_000)), 0);
-    let rate = every(Duration::from_millis(10));
-    world.start(
-        0,
-        3,
-        AppKind::Ping {
-            to: B,
-            count: Some(3),
-            rate,
-            size: 101,
-            ttl: None,
-        },
-        0,
-    );
+    world.start(0, 3, ping(B, Some(3), 10, 101), 0);
     voice_once(&mut world);
     let (mut checked, mut idents) = (0, Vec::new());
     for frame in &world.frames {
@@ -477,13 +446,7 @@ fn programs_without_a_duration_run_until_stopped() {
         pattern: Pattern::Constant,
         size: 100,
     };
-    let ping = AppKind::Ping {
-        to,
-        count: None,
-        rate: every(Duration::from_millis(100)),
-        size: 56,
-        ttl: None,
-    };
+    let pings = ping(to, None, 100, 56);
     let transactions = AppKind::TransactionClient {
         to,
         port: 7,
@@ -491,7 +454,7 @@ fn programs_without_a_duration_run_until_stopped() {
         request: 1,
         response: 1,
     };
-    for kind in [datagrams, ping, bulk(None), transactions] {
+    for kind in [datagrams, pings, bulk(None), transactions] {
         let mut stack = Stack::new(config("a", 1, 1)).expect("sane");
         let spec = AppSpec {
             id: AppId(1),

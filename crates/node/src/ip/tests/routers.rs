@@ -3,8 +3,8 @@
 mod errors;
 mod neighbours;
 
-use super::every;
 use super::wire::config;
+use super::{every, ping};
 use crate::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec, Pattern};
 use crate::ip::flow_stats::FlowStats;
 use crate::ip::meter::{FlowSpec, Meter, Path, Protocol};
@@ -26,6 +26,14 @@ const GATE: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 254), Ipv4Addr::new(10, 2, 
 const GATE_MAC: [[u8; 6]; 2] = [[2, 0, 0, 0, 1, 0], [2, 0, 0, 0, 1, 1]];
 const DELAY: Duration = Duration::from_micros(50);
 
+fn route(destination: Ipv4Addr, prefix: u8, next_hop: Ipv4Addr) -> StaticRoute {
+    StaticRoute {
+        destination,
+        prefix,
+        next_hop,
+    }
+}
+
 fn router_config(forwarding: Forwarding, queue: usize) -> RouterConfig {
     let interface = |n: usize| RouterInterface {
         name: format!("elan{n}"),
@@ -36,11 +44,11 @@ fn router_config(forwarding: Forwarding, queue: usize) -> RouterConfig {
     };
     RouterConfig {
         interfaces: vec![interface(0), interface(1)],
-        routes: vec![StaticRoute {
-            destination: Ipv4Addr::new(10, 3, 0, 0),
-            prefix: 16,
-            next_hop: Ipv4Addr::new(10, 2, 0, 9),
-        }],
+        routes: vec![route(
+            Ipv4Addr::new(10, 3, 0, 0),
+            16,
+            Ipv4Addr::new(10, 2, 0, 9),
+        )],
         forwarding,
         queue: QueueLimit::Packets(queue),
         arp: ArpParams::default(),
@@ -68,11 +76,7 @@ impl World {
         let host = |n: usize, name, address| {
             let mut config = config(name, n as u8 + 1, 4);
             config.address = address;
-            config.routes = vec![StaticRoute {
-                destination: Ipv4Addr::UNSPECIFIED,
-                prefix: 0,
-                next_hop: GATE[n],
-            }];
+            config.routes = vec![route(Ipv4Addr::UNSPECIFIED, 0, GATE[n])];
             Stack::new(config).expect("sane configuration")
         };
         Self {
@@ -260,15 +264,7 @@ fn a_busy_engine_keeps_its_rate_exactly() {
     let engine = 7_000_003;
     let mut world = World::new(router(Forwarding::BitsPerSecond(engine), 10), &[]);
     // This ping resolves addresses, so that no packet waits for ARP later.
-    let rate = every(Duration::from_millis(10));
-    let ping = AppKind::Ping {
-        to: B,
-        count: Some(2),
-        rate,
-        size: 10,
-        ttl: None,
-    };
-    world.start(0, 3, ping, 0);
+    world.start(0, 3, ping(B, Some(2), 10, 10), 0);
     world.run_until(Instant::from_secs(1));
     world.start(1, 1, AppKind::UdpSink { port: 9 }, 0);
     let kind = AppKind::UdpSource {
@@ -454,16 +450,10 @@ fn packets_from_a_shortcut_are_forwarded() {
 fn the_longest_prefix_wins() {
     let mut config = router_config(Forwarding::Wire, 0);
     let via = |last| Ipv4Addr::new(10, 1, 0, last);
-    config.routes.push(StaticRoute {
-        destination: Ipv4Addr::UNSPECIFIED,
-        prefix: 0,
-        next_hop: via(8),
-    });
-    config.routes.push(StaticRoute {
-        destination: Ipv4Addr::new(10, 3, 4, 0),
-        prefix: 24,
-        next_hop: via(7),
-    });
+    config.routes.push(route(Ipv4Addr::UNSPECIFIED, 0, via(8)));
+    config
+        .routes
+        .push(route(Ipv4Addr::new(10, 3, 4, 0), 24, via(7)));
     let router = Router::new(config).expect("sane");
     let next = |address: [u8; 4]| router.lookup(address.into()).next_hop(address.into());
     assert_eq!(router.lookup(GATE[1]), RouteResult::Local { interface: 1 });
@@ -486,11 +476,7 @@ fn the_longest_prefix_wins() {
 fn routes_change_and_count_only_where_there_is_a_link() {
     let mut config = router_config(Forwarding::Wire, 0);
     let via = |last| Ipv4Addr::new(10, 1, 0, last);
-    let default = |next_hop| StaticRoute {
-        destination: Ipv4Addr::UNSPECIFIED,
-        prefix: 0,
-        next_hop,
-    };
+    let default = |next_hop| route(Ipv4Addr::UNSPECIFIED, 0, next_hop);
     config.routes = vec![default(via(8))];
     let mut router = Router::new(config).expect("sane");
     let now = Instant::ZERO;
@@ -520,11 +506,7 @@ fn routes_change_and_count_only_where_there_is_a_link() {
     let far = Ipv4Addr::new(10, 3, 0, 1);
     assert_eq!(router.lookup(far).next_hop(far), Some((0, via(9))));
     // Another route to the same network is used while the link is missing.
-    let around = StaticRoute {
-        destination: beyond,
-        prefix: 24,
-        next_hop: via(7),
-    };
+    let around = route(beyond, 24, via(7));
     assert_eq!(put(&mut router, RouterInput::Routes(&[around])), changed);
     assert_eq!(router.lookup(beyond).next_hop(beyond), Some((0, via(7))));
     let out_of_reach = [default(Ipv4Addr::new(10, 9, 0, 1))];
@@ -537,11 +519,8 @@ fn routes_change_and_count_only_where_there_is_a_link() {
     );
     assert!(!put(&mut router, link(2, false)).0, "no such interface");
     // Networks that are not reached over the interfaces, although a shorter prefix or an interface covers them.
-    let elsewhere = |last, prefix| StaticRoute {
-        destination: Ipv4Addr::new(10, 2, 0, last),
-        prefix,
-        next_hop: Ipv4Addr::UNSPECIFIED,
-    };
+    let elsewhere =
+        |last, prefix| route(Ipv4Addr::new(10, 2, 0, last), prefix, Ipv4Addr::UNSPECIFIED);
     let routes = [default(via(8)), elsewhere(77, 32)];
     assert_eq!(put(&mut router, RouterInput::Routes(&routes)), changed);
     assert_eq!(router.lookup(beyond), RouteResult::NoRoute);

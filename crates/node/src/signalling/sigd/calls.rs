@@ -414,14 +414,7 @@ mod tests {
         let mut said = Vec::new();
         for input in [
             Input::AddUser(UserId(1)),
-            Input::request(
-                UserId(1),
-                AtmRequest::Listen {
-                    address,
-                    sap: Sap::LLC,
-                    max_sdu: 1536,
-                },
-            ),
+            Input::request(UserId(1), AtmRequest::listen(address, Sap::LLC, 1536)),
             Input::Daemon(ProcessEvent::Came),
             Input::Daemon(ProcessEvent::Said(FromDaemon::Message(FromSigd::Begun {
                 life: 1,

@@ -93,11 +93,8 @@ fn refusals_are_counted() {
     };
     let mut manager = manager(limits);
     let now = Instant::ZERO;
-    let listen = |selector| AtmRequest::Listen {
-        address: AtmAddress::LECS.with_selector(selector),
-        sap: Sap::LLC,
-        max_sdu: 1536,
-    };
+    let listen =
+        |selector| AtmRequest::listen(AtmAddress::LECS.with_selector(selector), Sap::LLC, 1536);
     let (one, two) = (UserId(1), UserId(2));
     let party = PartyId(1);
     let conn = ConnId(1);

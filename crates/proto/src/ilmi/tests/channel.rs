@@ -555,11 +555,7 @@ fn a_daemon_may_only_send_on_its_channel() {
     let sap = aerostat_wire::Sap::LLC;
     let sdu = vec![1];
     for request in [
-        AtmRequest::Listen {
-            address: own(),
-            sap,
-            max_sdu: 1,
-        },
+        AtmRequest::listen(own(), sap, 1),
         AtmRequest::Send {
             conn: crate::ConnId(5),
             sdu,

@@ -273,11 +273,11 @@ impl Bus {
 
     fn start(&mut self) {
         if !core::mem::replace(&mut self.running, true) {
-            self.request(AtmRequest::Listen {
-                address: self.config.address,
-                sap: Sap::LANE_MULTICAST_ETHERNET,
-                max_sdu: u16::MAX,
-            });
+            self.request(AtmRequest::listen(
+                self.config.address,
+                Sap::LANE_MULTICAST_ETHERNET,
+                u16::MAX,
+            ));
         }
     }
 

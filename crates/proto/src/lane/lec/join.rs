@@ -30,11 +30,11 @@ impl Control {
         let data = self.config.max_frame.octets().unwrap_or(18190);
         if self.config.llc_mux {
             let address = self.config.address;
-            self.request(AtmRequest::Listen {
+            self.request(AtmRequest::listen(
                 address,
-                sap: Sap::LLC,
-                max_sdu: data.saturating_add(MUX_HEADER),
-            });
+                Sap::LLC,
+                data.saturating_add(MUX_HEADER),
+            ));
         }
         for (sap, max_sdu) in [
             (Sap::LANE_CONTROL, CONTROL_SDU),
@@ -42,11 +42,7 @@ impl Control {
             (Sap::LANE_DATA_ETHERNET, data),
         ] {
             let address = self.config.address;
-            self.request(AtmRequest::Listen {
-                address,
-                sap,
-                max_sdu,
-            });
+            self.request(AtmRequest::listen(address, sap, max_sdu));
         }
         self.groups.start();
         self.begin(now);

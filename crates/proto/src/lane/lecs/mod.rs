@@ -166,11 +166,7 @@ impl Lecs {
             return;
         }
         for address in self.addresses() {
-            self.request(AtmRequest::Listen {
-                address,
-                sap: Sap::LANE_CONTROL,
-                max_sdu: u16::MAX,
-            });
+            self.request(AtmRequest::listen(address, Sap::LANE_CONTROL, u16::MAX));
         }
     }
 

@@ -325,11 +325,11 @@ impl Les {
 
     fn start(&mut self, now: Instant) {
         if !core::mem::replace(&mut self.running, true) {
-            self.request(AtmRequest::Listen {
-                address: self.config.address,
-                sap: Sap::LANE_CONTROL,
-                max_sdu: u16::MAX,
-            });
+            self.request(AtmRequest::listen(
+                self.config.address,
+                Sap::LANE_CONTROL,
+                u16::MAX,
+            ));
             let text = format!("serves ELAN {}", self.config.elan);
             let trace = Trace::milestone("les.started", text).with("elan", self.config.elan);
             self.out.push_back(Output::Trace(trace));

@@ -254,11 +254,7 @@ fn a_process_may_not_do_what_is_not_its_servers() {
     };
     let vc = Vc::new(0, 33);
     for request in [
-        AtmRequest::Listen {
-            address: address(2),
-            sap,
-            max_sdu,
-        },
+        AtmRequest::listen(address(2), sap, max_sdu),
         connect(conn, address(2)),
         connect(CONN, address(1)),
         AtmRequest::OpenPermanent { conn, vc, qos },

@@ -220,11 +220,8 @@ impl Server {
         self.up = true;
         self.sequence = self.config.first_sequence;
         for address in self.addresses() {
-            self.out.push_back(Output::Atm(AtmRequest::Listen {
-                address,
-                sap: Sap::LLC,
-                max_sdu: u16::MAX,
-            }));
+            self.out
+                .push_back(Output::Atm(AtmRequest::listen(address, Sap::LLC, u16::MAX)));
         }
         for interface in self.config.interfaces.iter().filter(|i| i.lane) {
             self.out.push_back(Output::Router(ToRouter::SetTlvs {

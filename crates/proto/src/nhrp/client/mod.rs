@@ -370,11 +370,7 @@ impl Nhc {
         if core::mem::replace(&mut self.running, true) {
             return;
         }
-        self.request(AtmRequest::Listen {
-            address: self.config.address,
-            sap: Sap::LLC,
-            max_sdu: u16::MAX,
-        });
+        self.request(AtmRequest::listen(self.config.address, Sap::LLC, u16::MAX));
         self.register(now);
     }
 

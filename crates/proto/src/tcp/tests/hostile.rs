@@ -59,6 +59,13 @@ impl Peer {
         peer
     }
     /// A segment of the peer; numbers are offsets, 1 is the first octet.
+    /// The program writes as much as there is room for.
+    fn fill(&mut self, octet: u8) {
+        let octets = vec![octet; self.end.room()];
+        let written = self.end.handle_input(Input::Write(&octets), self.now);
+        written.expect("room");
+        settle(&mut self.end, self.now);
+    }
     fn segment(&self, seq: u64, ack: u64) -> Segment {
         Segment {
             source: 5001,
@@ -122,20 +129,12 @@ fn data_beyond_the_window_is_cut_and_counted() {
 #[test]
 fn lies_in_blocks_change_nothing_and_cost_little() {
     let mut peer = Peer::connected(Profile::Linux, 536);
-    let room = peer.end.room();
-    peer.end
-        .handle_input(Input::Write(&vec![1; room]), peer.now)
-        .expect("room");
-    settle(&mut peer.end, peer.now);
+    peer.fill(1);
     // A window that grows by honest acknowledgements first.
     for round in 0..40_u64 {
         let segment = peer.segment(1, 1 + (round + 1) * 536);
         peer.send(&segment, &[]);
-        let room = peer.end.room();
-        peer.end
-            .handle_input(Input::Write(&vec![1; room]), peer.now)
-            .expect("room");
-        settle(&mut peer.end, peer.now);
+        peer.fill(1);
     }
     let una = 1 + 40 * 536;
     let sent = peer.end.snapshot().flight;
@@ -181,11 +180,7 @@ fn divided_and_early_acknowledgements_gain_nothing() {
     for profile in [Profile::Linux, Profile::NewReno] {
         let mut peer = Peer::connected(profile, 1460);
         let write = |peer: &mut Peer| {
-            let room = peer.end.room();
-            peer.end
-                .handle_input(Input::Write(&vec![1; room]), peer.now)
-                .expect("room");
-            settle(&mut peer.end, peer.now);
+            peer.fill(1);
         };
         write(&mut peer);
         let first = peer.end.snapshot().window;
@@ -231,11 +226,7 @@ fn a_blind_attacker_gets_some_challenges_and_nothing_else() {
 #[test]
 fn windows_that_shrink_and_lie_do_not_make_it_spin() {
     let mut peer = Peer::connected(Profile::Linux, 1460);
-    let room = peer.end.room();
-    peer.end
-        .handle_input(Input::Write(&vec![1; room]), peer.now)
-        .expect("room");
-    settle(&mut peer.end, peer.now);
+    peer.fill(1);
     let mut sent = 0;
     for round in 0..2000_u64 {
         let mut segment = peer.segment(1, 1);

@@ -44,10 +44,7 @@ fn one_label_for_two_calls() {
     let mut p = Pair::new(Version::Uni31);
     at_once(&mut p, setup(info(1), None), setup(info(2), Some(VC1)));
     p.forget();
-    let reference = CallRef {
-        flag: true,
-        value: 1,
-    };
+    let reference = reference(true, 1);
     let answer = Message::new(reference, MessageType::CALL_PROCEEDING);
     p.inject_message(
         USER,

@@ -3,10 +3,7 @@
 use super::*;
 use aerostat_wire::q2931::{Action, CauseIe, ConnectionId, Element};
 
-const FROM_CALLER: CallRef = CallRef {
-    flag: false,
-    value: 1,
-};
+const FROM_CALLER: CallRef = reference(false, 1);
 
 fn good_setup() -> Message {
     let uni = Uni::new(Params::new(Side::User, Version::Uni31));
@@ -190,15 +187,7 @@ fn messages_for_no_call() {
     let mut p = Pair::new(Version::Uni31);
     let state = |n| Ie::CallState(n);
     let cause = Ie::Cause(CauseIe::new(0, 16));
-    let new = |kind| {
-        Message::new(
-            CallRef {
-                flag: true,
-                value: 77,
-            },
-            kind,
-        )
-    };
+    let new = |kind| Message::new(reference(true, 77), kind);
     use MessageType as M;
     for (message, want) in [
         (
@@ -303,10 +292,7 @@ fn status_is_compared() {
 #[test]
 fn the_global_reference() {
     let mut p = Pair::new(Version::Uni31);
-    let global = CallRef {
-        flag: false,
-        value: CallRef::GLOBAL,
-    };
+    let global = reference(false, CallRef::GLOBAL);
     let new = |kind| Message::new(global, kind);
     let got = answer(&mut p, &new(MessageType::CONNECT)).expect("STATUS");
     assert_eq!((got.kind, causes(&got)), (MessageType::STATUS, vec![81]));
@@ -362,10 +348,7 @@ fn what_is_not_understood_is_ignored() {
     ] {
         p.inject(NET, octets);
     }
-    let dummy = CallRef {
-        flag: false,
-        value: CallRef::DUMMY,
-    };
+    let dummy = reference(false, CallRef::DUMMY);
     p.inject_message(NET, &Message::new(dummy, MessageType::LEAF_SETUP_REQUEST));
     assert_eq!(p.ends[NET].uni.counters().ignored, 5);
     assert_eq!(p.ends[NET].sent, []);

@@ -251,6 +251,9 @@ impl Pair {
     }
 }
 
+pub(super) const fn reference(flag: bool, value: u32) -> CallRef {
+    CallRef { flag, value }
+}
 pub(super) fn setup(info: SetupInfo, vc: Option<Vc>) -> Request {
     let party = info.multipoint.then_some(PartyId(0));
     Request::Setup {

@@ -15,12 +15,23 @@ fn accept_party(call: CallId, party: PartyId) -> Request {
     Request::AcceptParty { call, party, info }
 }
 fn drop_party(call: CallId, party: PartyId) -> Request {
-    let cause = Cause::NORMAL;
-    Request::DropParty {
-        call,
-        party,
-        cause: cause.into(),
-    }
+    drop_for(call, party, Cause::NORMAL)
+}
+fn drop_for(call: CallId, party: PartyId, cause: Cause) -> Request {
+    let cause = cause.into();
+    Request::DropParty { call, party, cause }
+}
+fn reject_party(call: CallId, party: PartyId, cause: Cause) -> Request {
+    let cause = cause.into();
+    Request::RejectParty { call, party, cause }
+}
+fn dropped(call: CallId, party: PartyId, cause: Cause) -> Indication {
+    let cause = cause.into();
+    Indication::PartyDropped { call, party, cause }
+}
+fn rejected(call: CallId, party: PartyId, cause: Cause) -> Indication {
+    let cause = cause.into();
+    Indication::PartyRejected { call, party, cause }
 }
 
 /// A multipoint call of the user (root) with party 0 active.
@@ -85,22 +96,8 @@ fn parties_come_and_go() {
         p.ask(USER, drop_party(C1, P0));
         let [user, net] = p.take();
         let cause = Cause::NORMAL;
-        assert_eq!(
-            user,
-            [Indication::PartyDropped {
-                call: C1,
-                party: P0,
-                cause: cause.into(),
-            }]
-        );
-        assert_eq!(
-            net,
-            [Indication::PartyDropped {
-                call: IN1,
-                party: P0,
-                cause: cause.into(),
-            }]
-        );
+        assert_eq!(user, [dropped(C1, P0, cause)]);
+        assert_eq!(net, [dropped(IN1, P0, cause)]);
         p.ask(USER, drop_party(C1, P1));
         assert_eq!(
             p.ends[USER].kinds().last(),
@@ -150,39 +147,11 @@ fn a_leaf_leaves() {
     p.ask(NET, accept_party(IN1, P1));
     p.forget();
     let cause = Cause::OUT_OF_ORDER;
-    p.ask(
-        NET,
-        Request::DropParty {
-            call: IN1,
-            party: P1,
-            cause: cause.into(),
-        },
-    );
+    p.ask(NET, drop_for(IN1, P1, cause));
     let [user, net] = p.take();
-    assert_eq!(
-        user,
-        [Indication::PartyDropped {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
-    assert_eq!(
-        net,
-        [Indication::PartyDropped {
-            call: IN1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
-    p.ask(
-        NET,
-        Request::DropParty {
-            call: IN1,
-            party: P0,
-            cause: cause.into(),
-        },
-    );
+    assert_eq!(user, [dropped(C1, P1, cause)]);
+    assert_eq!(net, [dropped(IN1, P1, cause)]);
+    p.ask(NET, drop_for(IN1, P0, cause));
     assert_eq!(p.take()[USER], [released(C1, cause)]);
     p.clean();
 }
@@ -193,23 +162,9 @@ fn a_party_is_rejected() {
     p.ask(USER, add(C1, P1, 2));
     p.forget();
     let cause = Cause::BUSY;
-    p.ask(
-        NET,
-        Request::RejectParty {
-            call: IN1,
-            party: P1,
-            cause: cause.into(),
-        },
-    );
+    p.ask(NET, reject_party(IN1, P1, cause));
     let [user, net] = p.take();
-    assert_eq!(
-        user,
-        [Indication::PartyRejected {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
+    assert_eq!(user, [rejected(C1, P1, cause)]);
     assert_eq!(net, []);
     assert_eq!(parties(&p.ends[USER]), [(0, PartyState::Active)]);
 }
@@ -222,23 +177,9 @@ fn a_call_without_parties_is_released() {
     p.ask(USER, drop_party(C1, P0));
     p.forget();
     let cause = Cause::BUSY;
-    p.ask(
-        NET,
-        Request::RejectParty {
-            call: IN1,
-            party: P1,
-            cause: cause.into(),
-        },
-    );
+    p.ask(NET, reject_party(IN1, P1, cause));
     let [user, net] = p.take();
-    assert_eq!(
-        user[0],
-        Indication::PartyRejected {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }
-    );
+    assert_eq!(user[0], rejected(C1, P1, cause));
     assert_eq!(user.last(), Some(&released(C1, cause)));
     assert_eq!(
         net,
@@ -267,22 +208,8 @@ fn both_drop_a_party_at_once() {
     assert_eq!(p.ends[USER].kinds(), [MessageType::DROP_PARTY]);
     let cause = Cause::NORMAL;
     let [user, net] = p.take();
-    assert_eq!(
-        user,
-        [Indication::PartyDropped {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
-    assert_eq!(
-        net,
-        [Indication::PartyDropped {
-            call: IN1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
+    assert_eq!(user, [dropped(C1, P1, cause)]);
+    assert_eq!(net, [dropped(IN1, P1, cause)]);
     assert_eq!(p.ends[USER].uni.timers.next(), None);
 }
 
@@ -294,22 +221,8 @@ fn t399_gives_up_on_a_party() {
     p.run(S(34));
     let [user, net] = p.take();
     let cause = Cause::TIMER;
-    assert_eq!(
-        user,
-        [Indication::PartyRejected {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
-    assert_eq!(
-        net,
-        [Indication::PartyDropped {
-            call: IN1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
+    assert_eq!(user, [rejected(C1, P1, cause)]);
+    assert_eq!(net, [dropped(IN1, P1, cause)]);
     assert_eq!(p.ends[USER].uni.timers.next(), None);
 }
 
@@ -335,14 +248,7 @@ fn t397_limits_party_alerting() {
     );
     p.run(S(180));
     let cause = Cause(19);
-    assert_eq!(
-        p.take()[USER],
-        [Indication::PartyRejected {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
+    assert_eq!(p.take()[USER], [rejected(C1, P1, cause)]);
 }
 
 #[test]
@@ -355,14 +261,7 @@ fn t398_frees_a_party_without_an_answer() {
     p.ask(USER, drop_party(C1, P1));
     p.run(S(4));
     let cause = Cause::NORMAL;
-    assert_eq!(
-        p.take()[USER],
-        [Indication::PartyDropped {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
+    assert_eq!(p.take()[USER], [dropped(C1, P1, cause)]);
     assert_eq!(
         p.ends[USER].kinds().last(),
         Some(&MessageType::DROP_PARTY_ACK)
@@ -386,14 +285,7 @@ fn a_leaf_that_knows_no_parties_is_noticed_at_once() {
         ],
     );
     let cause = Cause(97);
-    assert_eq!(
-        p.take()[NET],
-        [Indication::PartyRejected {
-            call: C1,
-            party: P1,
-            cause: cause.into(),
-        }]
-    );
+    assert_eq!(p.take()[NET], [rejected(C1, P1, cause)]);
     assert_eq!(p.ends[NET].state(C1), Some(CallState::Active));
     assert_eq!(p.ends[NET].uni.timers.next(), None);
 }
@@ -401,10 +293,7 @@ fn a_leaf_that_knows_no_parties_is_noticed_at_once() {
 #[test]
 fn unknown_parties_are_answered() {
     let mut p = root(Version::Uni31);
-    let reference = CallRef {
-        flag: false,
-        value: 1,
-    };
+    let reference = reference(false, 1);
     let party = Ie::EndpointReference {
         flag: false,
         value: 9,
@@ -450,23 +339,13 @@ fn too_many_parties() {
     p.ask(USER, add(C1, P1, 2));
     p.ask(USER, add(C1, PartyId(2), 3));
     let cause = Cause(92);
-    assert_eq!(
-        p.take()[USER],
-        [Indication::PartyRejected {
-            call: C1,
-            party: PartyId(2),
-            cause: cause.into(),
-        }]
-    );
+    assert_eq!(p.take()[USER], [rejected(C1, PartyId(2), cause)]);
     assert_eq!(p.ends[NET].uni.counters().parties_refused, 1);
 }
 
 /// Sends `end` a STATUS about a party; the user started the call.
 fn status(p: &mut Pair, end: usize, party: u16, state: u8) {
-    let reference = CallRef {
-        flag: end == USER,
-        value: 1,
-    };
+    let reference = reference(end == USER, 1);
     let flag = end == USER;
     let endpoint = Ie::EndpointReference { flag, value: party };
     let message = Message::new(reference, MessageType::STATUS)
@@ -508,9 +387,7 @@ fn reported_party_states_are_compared() {
             status(&mut p, end, 1, *state);
             let [user, net] = p.take();
             for (heard, call) in [(user, C1), (net, IN1)] {
-                let cause = Cause(101).into();
-                let party = P1;
-                assert_eq!(heard, [Indication::PartyDropped { call, party, cause }]);
+                assert_eq!(heard, [dropped(call, P1, Cause(101))]);
             }
             assert_eq!(parties(&p.ends[end]), [(0, PartyState::Active)]);
         }
@@ -523,19 +400,11 @@ fn parties_that_only_one_end_has_go() {
     let mut p = two_parties();
     status(&mut p, USER, 1, 0);
     assert_eq!(p.ends[USER].kinds(), []);
-    let (call, party, cause) = (C1, P1, Cause(101).into());
-    assert_eq!(
-        p.take()[USER],
-        [Indication::PartyDropped { call, party, cause }]
-    );
+    assert_eq!(p.take()[USER], [dropped(C1, P1, Cause(101))]);
     // This end does not have the party: the peer is told, and both agree again.
     status(&mut p, USER, 1, 10);
     assert_eq!(p.ends[USER].kinds(), [MessageType::DROP_PARTY]);
-    let (call, party, cause) = (IN1, P1, Cause(101).into());
-    assert_eq!(
-        p.take()[NET],
-        [Indication::PartyDropped { call, party, cause }]
-    );
+    assert_eq!(p.take()[NET], [dropped(IN1, P1, Cause(101))]);
     assert_eq!(parties(&p.ends[NET]), parties(&p.ends[USER]));
     // The last party takes the call with it.
     status(&mut p, USER, 0, 0);
@@ -548,10 +417,7 @@ fn leaves_that_join_by_themselves_are_refused() {
     let request = || {
         let calling = aerostat_wire::q2931::Number::calling(addr(9));
         let called = aerostat_wire::q2931::Number::called(addr(1));
-        let reference = CallRef {
-            flag: false,
-            value: CallRef::DUMMY,
-        };
+        let reference = reference(false, CallRef::DUMMY);
         Message::new(reference, MessageType::LEAF_SETUP_REQUEST)
             .with(&Ie::CallingNumber(calling))
             .with(&Ie::CalledNumber(called))
@@ -589,10 +455,7 @@ fn an_enquiry_about_a_party_is_answered() {
     for (party, wanted) in [(0, 10), (1, 10), (9, 0)] {
         let mut p = two_parties();
         p.forget();
-        let call = CallRef {
-            flag: false,
-            value: 1,
-        };
+        let call = reference(false, 1);
         let enquiry = Message::new(call, MessageType::STATUS_ENQUIRY);
         let endpoint = Ie::EndpointReference {
             flag: false,

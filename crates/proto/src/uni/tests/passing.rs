@@ -59,10 +59,7 @@ fn versions_without_notify() {
         p.ask(USER, notify(C1, None));
         assert_eq!(p.ends[USER].sent, []);
         assert_eq!(p.ends[USER].uni.counters().notifications_unsent, 1);
-        let call = CallRef {
-            flag: false,
-            value: 1,
-        };
+        let call = reference(false, 1);
         let message = Message::new(call, MessageType::NOTIFY).with_elements([notification(1)]);
         p.inject_message(NET, &message);
         assert_eq!(causes(p.ends[NET].last()), [97]);
@@ -86,10 +83,7 @@ fn notify_about_an_unknown_party() {
         }]
     ));
     assert!(p.try_ask(USER, notify(C1, Some(PartyId(4)))).is_err());
-    let call = CallRef {
-        flag: false,
-        value: 1,
-    };
+    let call = reference(false, 1);
     let message = Message::new(call, MessageType::NOTIFY)
         .with_elements([notification(1)])
         .with(&Ie::EndpointReference {
@@ -133,7 +127,7 @@ proptest! {
         let mut uni = Uni::new(Params::new(Side::User, Version::Uni40));
         uni.handle_input(Input::SaalUp, Instant::ZERO).unwrap();
         let plain = uni.setup_elements(MessageType::SETUP, &info(1), None, None);
-        let call = CallRef { flag: false, value: 9 };
+        let call = reference(false, 9);
         let message = Message::new(call, MessageType::SETUP).with_elements(plain);
         let fatal = |e: &Element| {
             let action = e.instruction.action();

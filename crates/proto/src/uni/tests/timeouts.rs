@@ -5,6 +5,19 @@ use aerostat_wire::q2931::RestartClass;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
+fn second_setup() -> Request {
+    Request::Setup {
+        call: C2,
+        info: info(2),
+        vc: Some(VC2),
+        party: None,
+    }
+}
+
+const fn restart(what: Restart) -> Request {
+    Request::Restart { what }
+}
+
 #[test]
 fn t303_resends_setup_once_then_gives_up() {
     let mut p = Pair::new(Version::Uni31);
@@ -148,15 +161,7 @@ fn an_answered_enquiry_changes_nothing() {
 fn a_short_loss_of_the_link_keeps_active_calls() {
     let mut p = Pair::new(Version::Uni31);
     p.call_from_user();
-    p.ask(
-        NET,
-        Request::Setup {
-            call: C2,
-            info: info(2),
-            vc: Some(VC2),
-            party: None,
-        },
-    );
+    p.ask(NET, second_setup());
     p.forget();
     p.cut();
     let [user, net] = p.take();
@@ -247,17 +252,9 @@ fn a_setup_waits_for_the_link() {
 fn restart_clears_all_on_both_sides() {
     let mut p = Pair::new(Version::Uni31);
     p.call_from_user();
-    p.ask(
-        NET,
-        Request::Setup {
-            call: C2,
-            info: info(2),
-            vc: Some(VC2),
-            party: None,
-        },
-    );
+    p.ask(NET, second_setup());
     p.forget();
-    p.ask(NET, Request::Restart { what: Restart::All });
+    p.ask(NET, restart(Restart::All));
     let [user, net] = p.take();
     let what = Restart::All;
     assert_eq!(
@@ -286,29 +283,11 @@ fn restart_clears_all_on_both_sides() {
 fn restart_of_one_channel_and_of_a_path() {
     let mut p = Pair::new(Version::Uni31);
     p.call_from_user();
-    p.ask(
-        NET,
-        Request::Setup {
-            call: C2,
-            info: info(2),
-            vc: Some(VC2),
-            party: None,
-        },
-    );
+    p.ask(NET, second_setup());
     p.ask(USER, accept(CallId(CallId::INCOMING), None));
     p.forget();
-    p.ask(
-        USER,
-        Request::Restart {
-            what: Restart::Channel(VC2),
-        },
-    );
-    p.ask(
-        USER,
-        Request::Restart {
-            what: Restart::Path { vpi: 7 },
-        },
-    );
+    p.ask(USER, restart(Restart::Channel(VC2)));
+    p.ask(USER, restart(Restart::Path { vpi: 7 }));
     assert_eq!(
         p.ends[USER].state(C1),
         Some(CallState::Active),
@@ -316,12 +295,7 @@ fn restart_of_one_channel_and_of_a_path() {
     );
     assert_eq!(p.ends[USER].uni.calls().count(), 1);
     assert_eq!(p.ends[NET].uni.calls().count(), 1);
-    p.ask(
-        USER,
-        Request::Restart {
-            what: Restart::Path { vpi: 0 },
-        },
-    );
+    p.ask(USER, restart(Restart::Path { vpi: 0 }));
     p.clean();
 }
 
@@ -331,12 +305,7 @@ fn t316_repeats_a_restart_once() {
     p.lossy = vec![MessageType::RESTART];
     let what = Restart::All;
     p.ask(USER, Request::Restart { what });
-    p.ask(
-        USER,
-        Request::Restart {
-            what: Restart::Channel(VC1),
-        },
-    );
+    p.ask(USER, restart(Restart::Channel(VC1)));
     p.run(S(240));
     let done = Indication::RestartDone {
         what,
@@ -359,7 +328,7 @@ fn a_restart_waits_for_the_link() {
     let mut p = Pair::new(Version::Uni31);
     p.cut();
     p.forget();
-    p.ask(USER, Request::Restart { what: Restart::All });
+    p.ask(USER, restart(Restart::All));
     p.mend();
     let what = Restart::All;
     assert_eq!(
@@ -373,10 +342,7 @@ fn a_restart_waits_for_the_link() {
 }
 
 fn restart_message(class: RestartClass) -> Message {
-    let global = CallRef {
-        flag: false,
-        value: CallRef::GLOBAL,
-    };
+    let global = reference(false, CallRef::GLOBAL);
     Message::new(global, MessageType::RESTART).with(&Ie::Restart(class))
 }
 
@@ -450,7 +416,7 @@ fn restarts_of_the_peer_are_bounded() {
 fn the_state_of_our_own_restart() {
     let mut p = Pair::new(Version::Uni31);
     p.lossy = vec![MessageType::RESTART];
-    p.ask(NET, Request::Restart { what: Restart::All });
+    p.ask(NET, restart(Restart::All));
     p.forget();
     let label = aerostat_wire::q2931::ConnectionId::exact(VC1);
     let mut other = restart_message(RestartClass::Channel).with(&Ie::ConnectionId(label));

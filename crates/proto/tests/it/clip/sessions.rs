@@ -212,12 +212,7 @@ fn who_does_not_know_the_mark_is_called_without_it() {
         let mut w = world(vec![server(), one, client(2)]);
         let bhli = Some(aerostat_wire::Bhli::IP_SESSION);
         for sap in [Sap { bhli, ..Sap::LLC }, Sap { bhli, ..Sap::IP }] {
-            w.net.refuse.push(aerostat_testing::Refusal {
-                called: atm(2),
-                sap: Some(sap),
-                cause: Cause::INCOMPATIBLE,
-                times: 9,
-            });
+            w.net.refuse(atm(2), Some(sap), Cause::INCOMPATIBLE, 9);
         }
         for port in [1, 2] {
             offer(&mut w, 1, 2, udp((1, 2), port));

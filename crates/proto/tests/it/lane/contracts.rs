@@ -3,7 +3,6 @@
 use super::*;
 use aerostat_proto::Cause;
 use aerostat_proto::lane::lec::contracts::{BEST_EFFORT, CONSTANT, VARIABLE, multicast_send};
-use aerostat_testing::Refusal;
 use aerostat_wire::lane::{Tlv, TlvType};
 use aerostat_wire::{Sap, TrafficParams};
 use proptest::prelude::*;
@@ -59,12 +58,7 @@ fn talk(w: &mut World<Node>) {
 }
 
 fn refuse(w: &mut World<Node>, called: AtmAddress, sap: Sap, cause: Cause, times: u32) {
-    w.net.refuse.push(Refusal {
-        called,
-        sap: Some(sap),
-        cause,
-        times,
-    });
+    w.net.refuse(called, Some(sap), cause, times);
 }
 
 fn cbr(sdu: u16) -> TrafficParams {

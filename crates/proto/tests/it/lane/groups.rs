@@ -132,12 +132,12 @@ fn an_elan_without_choosers_has_one_forward_connection() {
 fn who_cannot_be_reached_apart_gets_the_frames_of_all() {
     let mut w = members(&[None, None]);
     for _ in 0..20 {
-        w.net.refuse.push(aerostat_testing::Refusal {
-            called: address(2),
-            sap: Some(Sap::LANE_MULTICAST_ETHERNET),
-            cause: aerostat_proto::Cause::INCOMPATIBLE,
-            times: 1,
-        });
+        w.net.refuse(
+            address(2),
+            Some(Sap::LANE_MULTICAST_ETHERNET),
+            aerostat_proto::Cause::INCOMPATIBLE,
+            1,
+        );
     }
     let chooser = LecConfig {
         selective: true,

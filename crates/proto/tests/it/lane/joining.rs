@@ -3,7 +3,6 @@
 use super::*;
 use aerostat_proto::Cause;
 use aerostat_proto::lane::lec::{LecState, News, Output};
-use aerostat_testing::Refusal;
 use aerostat_wire::Sap;
 use aerostat_wire::lane::{MaxFrameSize, Tlv, TlvType};
 
@@ -84,16 +83,12 @@ fn lecs_addresses_in_order() {
         ..lec_config(0)
     };
     let mut w = world(vec![config]);
-    w.net.refuse.push(Refusal {
-        called: AtmAddress::LECS_ANYCAST,
-        sap: None,
-        cause: Cause::NO_ROUTE,
-        times: 1,
-    });
+    w.net
+        .refuse(AtmAddress::LECS_ANYCAST, None, Cause::NO_ROUTE, 1);
     start(&mut w, LEC0);
     w.run_for(Duration::from_millis(100));
     assert_eq!(lec_of(&w, LEC0).state(), LecState::Operational);
-    assert_eq!(w.net.refuse[0].times, 0);
+    assert_eq!(w.net.refusals[0].times, 0);
     finish(w);
 }
 
@@ -195,12 +190,8 @@ fn leaf_after_failed_calls(cause: Cause, times: u32, patience: Duration) {
     let mut w = world(vec![lec_config(0), lec_config(1)]);
     start(&mut w, LEC0);
     w.run_for(Duration::from_millis(100));
-    w.net.refuse.push(Refusal {
-        called: address(2),
-        sap: Some(Sap::LANE_CONTROL),
-        cause,
-        times,
-    });
+    w.net
+        .refuse(address(2), Some(Sap::LANE_CONTROL), cause, times);
     start(&mut w, LEC0 + 1);
     w.run_for(patience);
     assert_eq!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
@@ -226,12 +217,8 @@ fn leaf_that_goes_on_refusing_gets_a_copy() {
     let mut w = world(vec![lec_config(0), lec_config(1)]);
     start(&mut w, LEC0);
     w.run_for(Duration::from_millis(100));
-    w.net.refuse.push(Refusal {
-        called: address(2),
-        sap: Some(Sap::LANE_CONTROL),
-        cause: Cause::REJECTED,
-        times: 3,
-    });
+    w.net
+        .refuse(address(2), Some(Sap::LANE_CONTROL), Cause::REJECTED, 3);
     start(&mut w, LEC0 + 1);
     w.run_for(Duration::from_secs(3));
     assert_eq!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
@@ -243,12 +230,12 @@ fn leaf_that_goes_on_refusing_gets_a_copy() {
 #[test]
 fn client_that_cannot_be_called_is_served_on_control_direct() {
     let mut w = world(vec![lec_config(0), lec_config(1)]);
-    w.net.refuse.push(Refusal {
-        called: address(1),
-        sap: Some(Sap::LANE_CONTROL),
-        cause: Cause::INCOMPATIBLE,
-        times: u32::MAX,
-    });
+    w.net.refuse(
+        address(1),
+        Some(Sap::LANE_CONTROL),
+        Cause::INCOMPATIBLE,
+        u32::MAX,
+    );
     for who in [LEC0, LEC0 + 1] {
         start(&mut w, who);
     }

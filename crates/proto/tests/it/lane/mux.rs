@@ -2,7 +2,6 @@
 
 use super::*;
 use aerostat_proto::Cause;
-use aerostat_testing::Refusal;
 use aerostat_wire::Sap;
 
 /// Three joined clients; the first two take LLC-multiplexed calls, and the third does if `all`.
@@ -74,12 +73,8 @@ fn an_elan_without_a_number_has_no_multiplexed_calls() {
 #[test]
 fn who_refuses_is_called_the_plain_way() {
     let mut w = world_with_mux(7, true);
-    w.net.refuse.push(Refusal {
-        called: address(2),
-        sap: Some(Sap::LLC),
-        cause: Cause::INCOMPATIBLE,
-        times: 1,
-    });
+    w.net
+        .refuse(address(2), Some(Sap::LLC), Cause::INCOMPATIBLE, 1);
     talk(&mut w, LEC0 + 1);
     assert_eq!(calls(&w), (0, 1));
     finish(w);

@@ -3,7 +3,6 @@
 use super::*;
 use aerostat_proto::Cause;
 use aerostat_proto::lane::lec::{ArpStatus, News, Output};
-use aerostat_testing::Refusal;
 use aerostat_wire::Sap;
 
 fn arp_status(w: &World<Node>, who: usize, of: u8) -> Option<ArpStatus> {
@@ -140,12 +139,12 @@ fn idle_connection_is_released_and_comes_back() {
 #[test]
 fn refused_call_keeps_frames_on_the_bus() {
     let mut w = joined_world(2);
-    w.net.refuse.push(Refusal {
-        called: address(2),
-        sap: Some(Sap::LANE_DATA_ETHERNET),
-        cause: Cause::RESOURCES,
-        times: 2,
-    });
+    w.net.refuse(
+        address(2),
+        Some(Sap::LANE_DATA_ETHERNET),
+        Cause::RESOURCES,
+        2,
+    );
     w.take_notes();
     for number in 0..40 {
         unicast(&mut w, LEC0, LEC0 + 1, number);

@@ -73,6 +73,15 @@ const fn refusal(conn: ConnId, cause: Cause) -> AtmRequest {
     AtmRequest::Release { conn, cause }
 }
 
+fn connected(conn: ConnId) -> Input<'static> {
+    let qos = Qos::ubr(1000);
+    atm(AtmEvent::Connected { conn, vc: VC, qos })
+}
+
+fn received(sdu: &[u8]) -> Input<'_> {
+    atm(AtmEvent::Received { conn: CONN, sdu })
+}
+
 fn incoming(conn: ConnId) -> Input<'static> {
     atm(AtmEvent::Incoming {
         conn,
@@ -149,12 +158,8 @@ fn a_caller_sends_at_its_rate_and_releases() {
     assert!(matches!(asked[..], [AtmRequest::Connect { called, .. }] if called == PEER));
     let conn = ConnId(0);
     now += Duration::from_millis(2);
-    let connected = atm(AtmEvent::Connected {
-        conn,
-        vc: VC,
-        qos: Qos::ubr(1000),
-    });
-    sockets.handle_input(connected, now).unwrap();
+    let up = connected(conn);
+    sockets.handle_input(up, now).unwrap();
     let mut sent = Vec::new();
     let mut at = now;
     loop {
@@ -248,18 +253,11 @@ fn an_echo_and_a_busy_listener() {
     sockets.handle_input(incoming(second), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
     assert_eq!(asked, [refusal(second, Cause::BUSY)]);
-    let connected = atm(AtmEvent::Connected {
-        conn: CONN,
-        vc: VC,
-        qos: Qos::ubr(1000),
-    });
-    sockets.handle_input(connected, now).unwrap();
+    let up = connected(CONN);
+    sockets.handle_input(up, now).unwrap();
     for size in [10, 1001] {
         let sdu = pattern(size);
-        let received = atm(AtmEvent::Received {
-            conn: CONN,
-            sdu: &sdu,
-        });
+        let received = received(&sdu);
         sockets.handle_input(received, now).unwrap();
     }
     // A PDU that is longer than agreed is not sent back.
@@ -364,12 +362,8 @@ fn open(program: Program) -> (SocketLayer, ConnId, Instant) {
     let now = Instant::from_secs(1);
     settle(&mut sockets, now);
     let conn = ConnId(0);
-    let connected = atm(AtmEvent::Connected {
-        conn,
-        vc: VC,
-        qos: Qos::ubr(1000),
-    });
-    sockets.handle_input(connected, now).unwrap();
+    let up = connected(conn);
+    sockets.handle_input(up, now).unwrap();
     (sockets, conn, now)
 }
 
@@ -487,19 +481,12 @@ fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
     let now = Instant::ZERO;
     sockets.handle_input(Input::Start, now).unwrap();
     sockets.handle_input(incoming(CONN), now).unwrap();
-    let connected = atm(AtmEvent::Connected {
-        conn: CONN,
-        vc: VC,
-        qos: Qos::ubr(1000),
-    });
-    sockets.handle_input(connected, now).unwrap();
+    let up = connected(CONN);
+    sockets.handle_input(up, now).unwrap();
     settle(&mut sockets, now);
     let sdu = pattern(1000);
     for _ in 0..1000 {
-        let received = atm(AtmEvent::Received {
-            conn: CONN,
-            sdu: &sdu,
-        });
+        let received = received(&sdu);
         sockets.handle_input(received, now).unwrap();
     }
     let kept = (ECHO_OCTETS / 1000) as u64 + 1;
@@ -606,12 +593,8 @@ fn a_message_with_other_octets_is_counted() {
     let now = Instant::ZERO;
     sockets.handle_input(Input::Start, now).unwrap();
     sockets.handle_input(incoming(CONN), now).unwrap();
-    let connected = atm(AtmEvent::Connected {
-        conn: CONN,
-        vc: VC,
-        qos: Qos::ubr(1000),
-    });
-    sockets.handle_input(connected, now).unwrap();
+    let up = connected(CONN);
+    sockets.handle_input(up, now).unwrap();
     for (seq, octets, wrong) in [
         (0, &b" !\"#"[..], 0),
         (1, b" !\"\x23$", 0),
@@ -625,10 +608,7 @@ fn a_message_with_other_octets_is_counted() {
             octets,
         };
         let sdu = pdu.encode();
-        let received = atm(AtmEvent::Received {
-            conn: CONN,
-            sdu: &sdu,
-        });
+        let received = received(&sdu);
         sockets.handle_input(received, now).unwrap();
         let figures = sockets
             .calls()

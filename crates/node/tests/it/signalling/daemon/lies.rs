@@ -2,6 +2,31 @@
 
 use super::*;
 
+fn now_connected(call: CallId, vc: Vc, qos: Qos) -> FromSigd {
+    FromSigd::Connected {
+        call,
+        vc,
+        qos,
+        data: UserData::default(),
+    }
+}
+
+fn now_released(call: CallId, cause: Cause) -> FromSigd {
+    FromSigd::Released {
+        call,
+        cause,
+        data: UserData::default(),
+    }
+}
+
+fn party_added(call: CallId, party: PartyId) -> FromSigd {
+    FromSigd::PartyAdded {
+        call,
+        party,
+        data: UserData::default(),
+    }
+}
+
 #[test]
 fn lies_are_refused_and_hurt_nobody_else() {
     let mut net = two();
@@ -16,28 +41,14 @@ fn lies_are_refused_and_hurt_nobody_else() {
     let (vc, qos) = (Vc { vpi: 0, vci: 999 }, Qos::ubr(1536));
     let (permanent, call) = (CallId(0), CallId(1));
     let lies = [
-        FromSigd::Released {
-            call: permanent,
-            cause,
-            data: UserData::default(),
-        },
+        now_released(permanent, cause),
         FromSigd::Clearing {
             call: permanent,
             cause,
             data: UserData::default(),
         },
-        FromSigd::Connected {
-            call: permanent,
-            vc,
-            qos,
-            data: UserData::default(),
-        },
-        FromSigd::Connected {
-            call,
-            vc,
-            qos,
-            data: UserData::default(),
-        },
+        now_connected(permanent, vc, qos),
+        now_connected(call, vc, qos),
         FromSigd::Offered(offer(1)),
     ];
     for lie in lies {
@@ -52,11 +63,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     }
     let party = PartyId(3);
     for lie in [
-        FromSigd::PartyAdded {
-            call: permanent,
-            party,
-            data: UserData::default(),
-        },
+        party_added(permanent, party),
         FromSigd::PartyGone {
             call: permanent,
             party,
@@ -70,14 +77,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     // About an unknown call or an unknown leaf, and to an address without a listener.
     let stale = counted(&net, 0).stale;
     for call in [call, CallId(77)] {
-        net.lie(
-            0,
-            FromSigd::PartyAdded {
-                call,
-                party,
-                data: UserData::default(),
-            },
-        );
+        net.lie(0, party_added(call, party));
         net.lie(
             0,
             FromSigd::PartyGone {
@@ -89,23 +89,8 @@ fn lies_are_refused_and_hurt_nobody_else() {
         );
     }
     let call = CallId(77);
-    net.lie(
-        0,
-        FromSigd::Released {
-            call,
-            cause,
-            data: UserData::default(),
-        },
-    );
-    net.lie(
-        0,
-        FromSigd::Connected {
-            call,
-            vc,
-            qos,
-            data: UserData::default(),
-        },
-    );
+    net.lie(0, now_released(call, cause));
+    net.lie(0, now_connected(call, vc, qos));
     assert_eq!(counted(&net, 0).stale, stale + 6);
     net.lie(0, FromSigd::Offered(offer(CallId::INCOMING + 900)));
     assert_eq!(net.hosts[0].signalling.calls().collect::<Vec<_>>(), before);
@@ -115,15 +100,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     let mut connected = |conn: u32, vc, qos| {
         net.call(0, 1, conn);
         let call = CallId(conn);
-        net.lie(
-            0,
-            FromSigd::Connected {
-                call,
-                vc,
-                qos,
-                data: UserData::default(),
-            },
-        );
+        net.lie(0, now_connected(call, vc, qos));
         assert_eq!(
             net.hosts[0].released(ConnId(conn)),
             Some(Cause::VC_UNAVAILABLE)
@@ -139,14 +116,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     net.run_s(1);
     let (call, party) = (CallId(4), PartyId(0));
     let events = net.hosts[0].events.len();
-    net.lie(
-        0,
-        FromSigd::PartyAdded {
-            call,
-            party,
-            data: UserData::default(),
-        },
-    );
+    net.lie(0, party_added(call, party));
     assert_eq!(counted(&net, 0).refused, refused + 1);
     assert_eq!(net.hosts[0].events.len(), events);
     // `inspect call` shows this, and the call to an address without a listener.
@@ -173,11 +143,7 @@ fn a_flood_of_offers_ends_at_the_limit() {
     };
     let mut manager = Signalling::split(config);
     let now = Instant::ZERO;
-    let listen = AtmRequest::Listen {
-        address: AtmAddress::LECS,
-        sap: Sap::LLC,
-        max_sdu: 1536,
-    };
+    let listen = AtmRequest::listen(AtmAddress::LECS, Sap::LLC, 1536);
     let message = |message| Input::Daemon(ProcessEvent::Said(FromDaemon::Message(message)));
     for input in [
         Input::AddUser(USER),

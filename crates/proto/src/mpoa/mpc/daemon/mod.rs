@@ -201,11 +201,7 @@ impl Daemon {
     /// Listens at both addresses.
     fn listen(&self, bus: &mut Bus) {
         for address in [self.config.control, self.config.data] {
-            bus.atm(AtmRequest::Listen {
-                address,
-                sap: Sap::LLC,
-                max_sdu: u16::MAX,
-            });
+            bus.atm(AtmRequest::listen(address, Sap::LLC, u16::MAX));
         }
     }
 

@@ -216,11 +216,7 @@ fn strike(rig: &mut Rig, blow: &Blow) {
             rig.associate(MacAddr([2, 0, 0, 0, 0, 0x20 + mac]), tlvs);
         }
         Blow::Lec(true) => {
-            rig.input(Input::LecUp {
-                itf: 0,
-                elan_id: ELAN,
-                mtu: 1500,
-            });
+            rig.lec_up(0);
             rig.associate(MPS_MAC, mps_tlv(MPS));
         }
         Blow::Lec(false) => {
@@ -327,11 +323,7 @@ fn a_tlv_cannot_take_the_router_away() {
     assert_eq!(sdus(&rig.send(TARGET))[0].0, data);
     // The false claim comes first: the router's own TLV replaces it when it comes.
     let mut rig = Rig::new(MpcConfig::new(CONTROL, DATA));
-    rig.input(Input::LecUp {
-        itf: 0,
-        elan_id: ELAN,
-        mtu: 1500,
-    });
+    rig.lec_up(0);
     rig.input(Input::Start);
     rig.associate(thief, claim(vec![MPS_MAC]));
     rig.associate(MPS_MAC, mps_tlv(MPS));
@@ -346,11 +338,7 @@ fn a_tlv_cannot_take_the_router_away() {
         limits,
         ..MpcConfig::new(CONTROL, DATA)
     });
-    rig.input(Input::LecUp {
-        itf: 0,
-        elan_id: ELAN,
-        mtu: 1500,
-    });
+    rig.lec_up(0);
     rig.input(Input::Start);
     let many = (0..40).map(|n| MacAddr([2, 0, 0, 0, 9, n])).collect();
     rig.associate(thief, claim(many));

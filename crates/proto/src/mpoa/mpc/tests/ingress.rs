@@ -154,11 +154,7 @@ fn sdus_fit_the_smaller_of_two_elans() {
         });
         for address in [CONTROL, DATA] {
             let (sap, max_sdu) = (Sap::LLC, u16::MAX);
-            assert!(out.contains(&Output::Atm(AtmRequest::Listen {
-                address,
-                sap,
-                max_sdu,
-            })));
+            assert!(out.contains(&Output::Atm(AtmRequest::listen(address, sap, max_sdu))));
         }
         rig.associate(MPS_MAC, mps_tlv(MPS));
         let out = rig.flow(TARGET);

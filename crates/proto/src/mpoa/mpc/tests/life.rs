@@ -96,11 +96,7 @@ fn unannounced_mps_by_configuration() {
         control: MPS,
     }];
     let mut rig = Rig::new(config);
-    rig.input(Input::LecUp {
-        itf: 0,
-        elan_id: ELAN,
-        mtu: 1500,
-    });
+    rig.lec_up(0);
     assert_eq!(story(&rig.input(Input::Start)), ["mpc.mps.discovered"]);
     rig.shortcut();
 }
@@ -418,11 +414,7 @@ fn a_purge_that_a_dead_daemon_left_is_finished_by_the_next() {
     // The ELAN is gone, so the entry's header is not right any more.
     rig.input(Input::LecDown { itf: 0 });
     rig.input(Input::Mpcd(ProcessEvent::Gone));
-    rig.input(Input::LecUp {
-        itf: 0,
-        elan_id: ELAN,
-        mtu: 1500,
-    });
+    rig.lec_up(0);
     rig.associate(MPS_MAC, mps_tlv(MPS));
     let out = rig.input(Input::Mpcd(ProcessEvent::Came));
     let control = connects(&out)[0].0;

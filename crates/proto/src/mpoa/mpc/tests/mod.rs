@@ -285,11 +285,7 @@ impl Rig {
     fn ready_with(config: MpcConfig) -> Self {
         let mut rig = Self::new(config);
         rig.input(Input::Start);
-        rig.input(Input::LecUp {
-            itf: 0,
-            elan_id: ELAN,
-            mtu: 1500,
-        });
+        rig.lec_up(0);
         rig.associate(MPS_MAC, mps_tlv(MPS));
         rig
     }
@@ -299,6 +295,13 @@ impl Rig {
     fn input(&mut self, input: Input<'_>) -> Vec<Output> {
         self.mpc.handle_input(input, self.now).expect("accepted");
         settle(&mut self.mpc, self.now)
+    }
+    fn lec_up(&mut self, itf: usize) -> Vec<Output> {
+        self.input(Input::LecUp {
+            itf,
+            elan_id: ELAN,
+            mtu: 1500,
+        })
     }
     fn atm(&mut self, event: AtmEvent<&[u8]>) -> Vec<Output> {
         self.input(Input::Atm(event))

@@ -168,16 +168,8 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         multipoint: false,
     };
     for request in [
-        AtmRequest::Listen {
-            address: stranger,
-            sap,
-            max_sdu: 1500,
-        },
-        AtmRequest::Listen {
-            address: CONTROL,
-            sap: Sap::LANE_CONTROL,
-            max_sdu: 1500,
-        },
+        AtmRequest::listen(stranger, sap, 1500),
+        AtmRequest::listen(CONTROL, Sap::LANE_CONTROL, 1500),
         AtmRequest::OpenPermanent {
             conn,
             vc: Vc::new(0, 500),

@@ -21,11 +21,7 @@ fn before_the_first_packet() {
     assert_eq!(reason(&rig), WhyReason::Off);
     rig.input(Input::Start);
     assert_eq!(reason(&rig), WhyReason::NoInterface);
-    rig.input(Input::LecUp {
-        itf: 0,
-        elan_id: ELAN,
-        mtu: 1500,
-    });
+    rig.lec_up(0);
     assert_eq!(reason(&rig), WhyReason::NoServer);
     rig.associate(MPS_MAC, mps_tlv(MPS));
     assert_eq!(reason(&rig), WhyReason::Unseen);

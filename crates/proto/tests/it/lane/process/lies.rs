@@ -29,11 +29,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         })
     };
     let lies = [
-        FromDaemon::Atm(AtmRequest::Listen {
-            address: address(9),
-            sap,
-            max_sdu: 1500,
-        }),
+        FromDaemon::Atm(AtmRequest::listen(address(9), sap, 1500)),
         FromDaemon::Atm(AtmRequest::Unlisten {
             address: address(9),
             sap,

@@ -15,11 +15,7 @@ fn a_daemon_may_not_do_what_is_not_its_servers() {
         qos: Qos::ubr(MAX_SDU),
         multipoint,
     };
-    let listen = |address, sap| AtmRequest::Listen {
-        address,
-        sap,
-        max_sdu: MAX_SDU,
-    };
+    let listen = |address, sap| AtmRequest::listen(address, sap, MAX_SDU);
     for request in [
         listen(atm(0x22, 0x52), Sap::LLC),
         listen(control, Sap::LANE_CONTROL),
