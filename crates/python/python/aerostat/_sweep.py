@@ -63,7 +63,7 @@ def sweep(
         raise ValueError("per='run' is of flows: leave out table")
     token = secrets.randbits(63)
     until = _time(until)
-    asked = _Sweep(lab, _points(grid), _seeds(seeds), until, table or "flows", per, mean, token)
+    asked = _Sweep(lab, _points(grid), seed_text(seeds), until, table or "flows", per, mean, token)
     common = {
         "version": __version__, "lab": lab, "until": until, "table": table or "flows", "limit": limit, "token": token,
     }
@@ -99,7 +99,7 @@ def _points(grid):
     return points
 
 
-def _seeds(seeds):
+def seed_text(seeds):
     """Seeds as the command has them."""
     if seeds is None or isinstance(seeds, str):
         return seeds
