@@ -49,6 +49,7 @@ class Up(AbstractContextManager[Up]):
     results: dict[str, Any] | None
     """The document of results of docs/results.md, when the lab has ended."""
 
+    def __exit__(self, kind: object, error: object, trace: object) -> None: ...
     def down(self) -> dict[str, Any]:
         """Ends the lab, and gives its results. The end of the context does the same."""
     def exec(
