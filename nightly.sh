@@ -206,7 +206,7 @@ python_module() {
     local out=crates/python/target/wheels
     rm -rf "$out"
     crates/python/wheel && crates/python/try "$out"/aerostat-*.whl &&
-        AEROSTAT=$PWD/crates/python/data/scripts/aerostat crates/python/test --nightly
+        AEROSTAT=$PWD/crates/python/data/scripts/aerostat crates/python/test --nightly --wheel "$out"/aerostat-*.whl
 }
 wanted python && attempt python python_module
 
