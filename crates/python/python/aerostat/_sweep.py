@@ -161,7 +161,7 @@ def _all(asked, common, todo, executor, workers, failed, progress, path):
         fair = len(queue) // (2 * workers) + 1
         return max(1, min(int(TASK_SECONDS / max(seconds, 1e-6)), fair))
 
-    try:
+    def loop():
         while queue or pending:
             while queue and len(pending) < 2 * workers:
                 numbers = [queue.popleft() for _ in range(min(size(), len(queue)))]
@@ -175,6 +175,11 @@ def _all(asked, common, todo, executor, workers, failed, progress, path):
                 continue
             pending.discard(future)
             take(future)
+
+    try:
+        # A function of its own: a signal that comes at its `continue` is not seen by a `try` around it in CPython 3.11,
+        # and the runs would never end.
+        loop()
     except BaseException as error:
         asked.end()
         _rescue(pending, take)
