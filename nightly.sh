@@ -14,7 +14,7 @@ runs 300 s (machine_tcp 10 million inputs, at most 40 times as long), then 10000
 seeds, an hour in which busy loops take all cores and no healthy daemon may be replaced, 40 random labs beside Linux
 kernels (root), all labs in a browser's tab and the page of a lab for eight hours of its time (chromium), the virtual machines of interop/ with every version of the UNI,
 packages built twice and tried on a new Debian (cargo-deb, debootstrap), the README's first command in a clone without
-a build, and the Python module on workers of Dask: a night. --short takes about fifteen minutes: 10 s, 2000,
+a build, the wheel in each Python, and its module on workers of Dask: a night. --short takes about fifteen minutes: 10 s, 2000,
 100, 2, one minute, 2 labs.
 --from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
 --corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
@@ -201,8 +201,13 @@ first() {
     return $code
 }
 wanted first && attempt first first
-# The Python module with Dask's workers, of which one is killed.
-python_module() { cargo build -q --release -p aerostat-cli && AEROSTAT=$PWD/target/release/aerostat crates/python/test --nightly; }
+# The wheel in each Python that is here, and the module with Dask's workers, of which one is killed.
+python_module() {
+    local out=crates/python/target/wheels
+    rm -rf "$out"
+    crates/python/wheel && crates/python/try "$out"/aerostat-*.whl &&
+        AEROSTAT=$PWD/crates/python/data/scripts/aerostat crates/python/test --nightly --wheel "$out"/aerostat-*.whl
+}
 wanted python && attempt python python_module
 
 printf '\nSummary\n'

@@ -191,6 +191,27 @@ def test_ctrl_c_ends_a_sweep_and_keeps_what_has_ended(lab, tmp_path):
     assert aerostat.sweep(lab, {"until": ["3s", "4s"]}, directory=tmp_path).new == 0
 
 
+OFTEN = """
+import aerostat, random, signal, threading, time
+lab, main = aerostat.Lab("two-hosts"), threading.main_thread().ident
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _ in range(25):
+    timer = threading.Timer(random.uniform(0.1, 0.2), signal.pthread_kill, [main, signal.SIGINT])
+    timer.start()
+    try:
+        aerostat.sweep(lab, {"until": ["100000000s", "110000000s", "120000000s"]}, workers=2)
+    except KeyboardInterrupt:
+        print("ended")
+    timer.join()
+"""
+
+
+def test_ctrl_c_ends_a_sweep_wherever_it_comes():
+    """A signal may come at any instruction: at one of them CPython 3.11 leaves out a `try` of the same function."""
+    ran = subprocess.run([sys.executable, "-c", OFTEN], capture_output=True, text=True, timeout=120)
+    assert ran.stdout.split() == ["ended"] * 25, ran.stderr
+
+
 FULL = """
 import aerostat, resource, sys
 directory, room = sys.argv[1:]

@@ -4,7 +4,9 @@ Units stand in the names of columns (`_s` seconds, `_bps` bits per second); docs
 """
 
 from ._aerostat import Lab, LabError, LimitError, Results, SweepError, Table, __version__, labs
-from ._live import CommandError, Up, program, up
+from ._live import Up, up
+from ._papers import Reproduced, reproduce
+from ._program import CommandError, program
 from ._sweep import Sweep, sweep
 from ._worker import VersionError
 
@@ -13,6 +15,7 @@ __all__ = [
     "Lab",
     "LabError",
     "LimitError",
+    "Reproduced",
     "Results",
     "Sweep",
     "SweepError",
@@ -22,6 +25,7 @@ __all__ = [
     "__version__",
     "labs",
     "program",
+    "reproduce",
     "sweep",
     "up",
 ]

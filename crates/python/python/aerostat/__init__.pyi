@@ -49,6 +49,7 @@ class Up(AbstractContextManager[Up]):
     results: dict[str, Any] | None
     """The document of results of docs/results.md, when the lab has ended."""
 
+    def __exit__(self, kind: object, error: object, trace: object) -> None: ...
     def down(self) -> dict[str, Any]:
         """Ends the lab, and gives its results. The end of the context does the same."""
     def exec(
@@ -136,3 +137,29 @@ def sweep(
 
     Raises ValueError or LabError for a point that cannot run, before any run; VersionError; SweepError for what ends
     a sweep, such as a full disk or a worker that was killed. Ctrl-C ends it, and keeps what has ended."""
+
+class Reproduced:
+    """Rows of papers beside those of the labs. pyarrow, polars and pandas read `rows` as a list of dictionaries."""
+
+    rows: list[dict[str, Any]]
+    """A row for each row of the papers; docs/reproduce.md has the columns."""
+    parameters: list[dict[str, Any]]
+    """The parameters that the rows use, and their origin."""
+    summary: list[dict[str, Any]]
+    """Counts of rows by tier and by weight as evidence."""
+    document: dict[str, Any]
+    """All of it: the document of `aerostat reproduce -o json`."""
+    ok: bool
+    """No row misses its rule."""
+    warnings: list[str]
+    """Each miss, with the rule that it misses."""
+
+def reproduce(
+    *entries: str, seeds: int | str | Iterable[int] | None = None, jobs: int | None = None
+) -> Reproduced:
+    """Runs tables and figures of five papers, such as "sara/4" or "quick", and sets them beside what is printed.
+
+    The program makes the rows: they are those of `aerostat reproduce`. `seeds` are numbers, or a text such as "1-10";
+    `jobs` is the number of runs at the same time, by default as many as there are processors. Ctrl-C ends it.
+
+    Raises CommandError, also for a name that is no entry; VersionError; FileNotFoundError without the program."""

@@ -2,6 +2,8 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any
 
+from .sections import Sections
+
 Scalar = str | bool | int | float
 Value = Scalar | list[Any] | dict[str, Any]
 Row = dict[str, str | bool | int | float | None]
@@ -54,7 +56,7 @@ class Lab:
         """The lab of the text of a lab file; `name` stands for the file in messages."""
     @staticmethod
     def from_dict(
-        sections: Mapping[str, Any], *, name: str = "lab", set: Mapping[str, Value] | None = None
+        sections: Sections, *, name: str = "lab", set: Mapping[str, Value] | None = None
     ) -> Lab:
         """The lab of the sections of a lab file, with the same keys and values: `{"links": [...], ...}`.
 

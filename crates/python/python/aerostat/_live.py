@@ -1,47 +1,18 @@
 """Running labs. The program runs them: its namespaces, its rights and what confines them never reach this process."""
 
 import contextlib
-import importlib.metadata
 import json
-import os
-import shutil
 import signal
 import subprocess
 import tempfile
 import threading
 from pathlib import Path
 
-from ._aerostat import Lab, __version__, value_text
-from ._worker import VersionError
+from ._aerostat import Lab, value_text
+from ._program import CommandError, of_this_version, program, said
 
 # Longest time in which a capture begins, seconds.
 BEGIN_SECONDS = 10
-
-
-class CommandError(Exception):
-    """A command of the program has failed."""
-
-    def __init__(self, words, code, message):
-        self.words = words
-        self.code = code
-        self.message = message.strip()
-        super().__init__(f"aerostat {' '.join(words)}: exit code {code}: {self.message}")
-
-
-def program():
-    """The path of the program: AEROSTAT, the one of this package, or the first on PATH."""
-    for path in (os.environ.get("AEROSTAT"), _installed(), shutil.which("aerostat")):
-        if path:
-            return path
-    raise FileNotFoundError("there is no program 'aerostat': neither in this package nor on PATH, nor named by AEROSTAT")
-
-
-def _installed():
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        for file in importlib.metadata.files("aerostat") or []:
-            if file.name == "aerostat" and file.parent.name == "bin":
-                return str(file.locate().resolve())
-    return None
 
 
 class Up:
@@ -62,7 +33,7 @@ class Up:
         return f"<aerostat.Up {self.name}>"
 
     def __enter__(self):
-        self._is_of_this_version()
+        self._program = of_this_version()
         if any(row["lab"] == self.name for row in self._rows(["ls"])):
             words = ["up", self.name]
             raise CommandError(words, 1, f"a lab '{self.name}' is running; give this one another name")
@@ -159,21 +130,12 @@ class Up:
             finally:
                 process.terminate()
 
-    def _is_of_this_version(self):
-        words = subprocess.run([self._program, "--version"], capture_output=True, text=True, check=True).stdout.split()
-        if words[1:2] != [__version__]:
-            raise VersionError(f"{self._program} is aerostat {words[1]}, and the module {__version__}")
-
     def _rows(self, words, lab=False):
         own = ["--lab", self.name] if lab else []
-        said = self._said([words[0], *own, *words[1:], "-o", "json"])
-        return json.loads(said.stdout)["rows"]
+        return json.loads(self._said([words[0], *own, *words[1:], "-o", "json"]).stdout)["rows"]
 
-    def _said(self, words, input=None, good=(0,)):
-        said = subprocess.run([self._program, *words], input=input, capture_output=True, text=True)
-        if said.returncode not in good:
-            raise CommandError(words, said.returncode, said.stderr)
-        return said
+    def _said(self, words, **options):
+        return said(self._program, words, **options)
 
     @staticmethod
     def _lines(text):

@@ -63,7 +63,7 @@ def sweep(
         raise ValueError("per='run' is of flows: leave out table")
     token = secrets.randbits(63)
     until = _time(until)
-    asked = _Sweep(lab, _points(grid), _seeds(seeds), until, table or "flows", per, mean, token)
+    asked = _Sweep(lab, _points(grid), seed_text(seeds), until, table or "flows", per, mean, token)
     common = {
         "version": __version__, "lab": lab, "until": until, "table": table or "flows", "limit": limit, "token": token,
     }
@@ -99,7 +99,7 @@ def _points(grid):
     return points
 
 
-def _seeds(seeds):
+def seed_text(seeds):
     """Seeds as the command has them."""
     if seeds is None or isinstance(seeds, str):
         return seeds
@@ -161,7 +161,7 @@ def _all(asked, common, todo, executor, workers, failed, progress, path):
         fair = len(queue) // (2 * workers) + 1
         return max(1, min(int(TASK_SECONDS / max(seconds, 1e-6)), fair))
 
-    try:
+    def loop():
         while queue or pending:
             while queue and len(pending) < 2 * workers:
                 numbers = [queue.popleft() for _ in range(min(size(), len(queue)))]
@@ -175,6 +175,11 @@ def _all(asked, common, todo, executor, workers, failed, progress, path):
                 continue
             pending.discard(future)
             take(future)
+
+    try:
+        # A function of its own: a signal that comes at its `continue` is not seen by a `try` around it in CPython 3.11,
+        # and the runs would never end.
+        loop()
     except BaseException as error:
         asked.end()
         _rescue(pending, take)
