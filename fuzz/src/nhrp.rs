@@ -273,7 +273,11 @@ fn turn(w: &mut World<User>, who: usize, on: bool) {
         }
         (User::Server(server), true) => server.input(mps::Input::Start, now),
         (User::Server(server), false) => server.input(mps::Input::Stop, now),
-        (User::Sink(requests), true) => requests.push(AtmRequest::listen(address(0x30 + (who - SINK0) as u8, 0), Sap::LLC, 9188)),
+        (User::Sink(requests), true) => requests.push(AtmRequest::listen(
+            address(0x30 + (who - SINK0) as u8, 0),
+            Sap::LLC,
+            9188,
+        )),
         (User::Sink(_) | User::Stranger, _) => {}
     });
 }
