@@ -9,8 +9,8 @@ use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, bus, lec, lecs, les,
 };
 use aerostat_proto::{AtmEvent, AtmUser as _, Cause, ConnId, Duration, Machine, PartyId};
+use aerostat_testing::World;
 use aerostat_testing::lane::{Node, relay};
-use aerostat_testing::{Refusal, World};
 use aerostat_wire::lane::{
     ControlFrame, DataFrame, ElanName, Flags, LanDestination, OpCode, Status,
 };
@@ -209,12 +209,7 @@ pub fn run(input: &[u8]) {
                 let called = feed.pick(&[address(1), address(2), address(0xa1), address(0xa2)]);
                 let sap = feed.coin().then(|| feed.pick(&SAPS));
                 let cause = Cause::TEMPORARY;
-                w.net.refuse.push(Refusal {
-                    called,
-                    sap,
-                    cause,
-                    times: 2,
-                });
+                w.net.refuse(called, sap, cause, 2);
             }
             12 => {
                 let (mut state, loss) = (feed.u32(), u32::from(feed.u8() / 2));

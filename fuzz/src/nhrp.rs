@@ -13,7 +13,7 @@ use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{
     AtmEvent, AtmRequest, AtmUser, Cause, ConnId, Duration, Instant, Machine, UserOutput,
 };
-use aerostat_testing::{Refusal, World};
+use aerostat_testing::World;
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, internet_checksum};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use core::convert::Infallible;
@@ -405,12 +405,7 @@ fn trouble(feed: &mut Feed<'_>, w: &mut World<User>, who: usize) {
         0 => w.net.break_calls(who, Sap::LLC, now),
         1 => {
             let (called, cause) = (some_atm(feed), Cause::TEMPORARY);
-            w.net.refuse.push(Refusal {
-                called,
-                sap: None,
-                cause,
-                times: 2,
-            });
+            w.net.refuse(called, None, cause, 2);
         }
         2 => w.net.loss = None,
         _ => {
