@@ -155,12 +155,15 @@ describe("a running lab", () => {
   });
 });
 
-test("the record of hours takes no more memory than that of minutes", async () => {
+test("the record of hours takes no more memory than that of minutes", async (t) => {
   // AEROSTAT_LONG has the hours; one of them is six times the window of ten minutes. Looks follow the lab's clock, not
   // that of the machine: a slow browser makes the test longer and nothing else.
   const hours = Number(process.env.AEROSTAT_LONG ?? 1);
   const lab = await serve({ page: text, hours });
+  t.after(() => lab.close());
   const { page, errors, close } = await open(lab.address);
+  // A test that fails must not leave what keeps its process.
+  t.after(close);
   await until(page, "window.aerostat?.page");
   const session = await page.context().newCDPSession(page);
   const heap = async () => {
@@ -179,14 +182,13 @@ test("the record of hours takes no more memory than that of minutes", async () =
     if (now > 15 * 60e9) sizes.push(await heap());
   }
   const told = await page.evaluate("aerostat.page.clock.model.recording.order");
-  const middle = (/** @type {number[]} */ list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+  // The floor of each half: a look may come while the page holds what it has just drawn, and no look is below what the
+  // record takes.
   const half = Math.floor(sizes.length / 2);
-  const [first, last] = [middle(sizes.slice(0, half)), middle(sizes.slice(half))];
+  const [first, last] = [Math.min(...sizes.slice(0, half)), Math.min(...sizes.slice(half))];
   console.log(
     `# ${hours} h, ${lab.lines()} lines, ${told} of them messages and story: heap ${sizes.map((size) => size.toFixed(1)).join(" ")} MB`,
   );
   assert.ok(last <= first * 1.1, `${first} MB, later ${last} MB`);
   assert.deepEqual(errors, []);
-  await close();
-  lab.close();
 });
