@@ -454,9 +454,11 @@ mod tests {
             };
             assert_eq!(answer["came"], came);
         }
-        client.say(b"{\"ask\":\"nonsense\"}\n").unwrap();
-        let (answer, _) = client.ask(&Request::Status).unwrap();
+        let nonsense = b"{\"ask\":\"nonsense\"}\n";
+        let (answer, _) = client.exchange(nonsense, &[null(), null()]).unwrap();
         assert!(matches!(answer, Answer::Error { .. }), "{answer:?}");
+        let (answer, _) = client.ask(&Request::Status).unwrap();
+        assert!(matches!(answer, Answer::Ok(ok) if ok["came"] == 0));
         let mut client = Client::connect(&path).unwrap();
         client.ask(&Request::Events { follow: false }).unwrap();
         let mut text = String::new();

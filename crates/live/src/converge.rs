@@ -18,7 +18,6 @@ use crate::notice::{File, Notice};
 use crate::site::{Carried, Site};
 use crate::supervisor::LabProcesses;
 use crate::threads::spawn_named;
-use aerostat_lab::Override;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::converge::{self, Interfaces, Means, Plan};
 use aerostat_lab::event::Names;
@@ -69,7 +68,7 @@ pub(crate) fn begin(
     let running = Arc::clone(site.world.lab());
     let (to_loop, waker) = (site.prepared.clone(), Arc::clone(&site.waker));
     let for_error = reply.clone();
-    let comparison = Comparison {
+    let mut comparison = Comparison {
         running,
         means,
         user_ns,
@@ -109,7 +108,7 @@ struct Comparison {
 
 /// The new file, with the indices of the running lab.
 fn read(running: &Lab, request: &Converge) -> Result<File, Box<Reply>> {
-    let set: Vec<Override> = request.overrides();
+    let set = request.overrides();
     let name = format!("{}.atm.yml", running.name);
     let checked = aerostat_lab::parse_for(&name, &request.text, &set, &running.numbers);
     let mut checked = checked.map_err(|wrong| {
@@ -138,13 +137,12 @@ fn error(text: &dyn std::fmt::Display, hint: &str) -> Box<Reply> {
 impl Comparison {
     /// The new lab, or the answer if nothing is to be done.
     fn prepare(
-        self,
+        &mut self,
         request: Converge,
         descriptors: Vec<OwnedFd>,
         reply: &SyncSender<Reply>,
     ) -> Result<Prepared, Box<Reply>> {
-        let (running, means) = (Arc::clone(&self.running), self.means);
-        let (running, generation) = (&*running, self.generation);
+        let (running, means) = (&*self.running, self.means);
         let file = read(running, &request)?;
         let next = &file.checked.lab;
         let plan = converge::plan(running, next, means);
@@ -191,13 +189,13 @@ impl Comparison {
             gone,
             made,
             reply: reply.clone(),
-            generation,
+            generation: self.generation,
         })
     }
 
     /// The kernel nodes of the new lab that the client has made, or the answer that asks for them.
     fn made(
-        self,
+        &mut self,
         (next, made): (&Lab, &BTreeSet<NodeId>),
         (brought, descriptors): (Option<Brought>, Vec<OwnedFd>),
         converged: &mut Converged,
@@ -216,7 +214,7 @@ impl Comparison {
             numbers: self.running.numbers.clone(),
             generation,
         });
-        match self.user_ns {
+        match self.user_ns.take() {
             Some(Ok(user_ns)) => Err(Box::new(Reply::Descriptors(said(converged), vec![user_ns]))),
             Some(Err(wrong)) => Err(error(&format!("nothing was done: {wrong}"), FULL)),
             // The plan has needed a new start.

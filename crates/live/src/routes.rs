@@ -90,8 +90,8 @@ struct Route {
 pub(crate) struct KernelRoutes {
     socket: OwnedFd,
     lans: Vec<Lan>,
-    /// Indices of interfaces by the kernel's interface numbers.
-    places: BTreeMap<u32, usize>,
+    /// The kernel's numbers of these interfaces.
+    numbers: Vec<u32>,
     /// True if the poller has reported the socket.
     ready: bool,
     /// When the table must be read.
@@ -199,7 +199,7 @@ impl KernelRoutes {
         Self {
             socket,
             lans,
-            places: numbers.into_iter().zip(0..).collect(),
+            numbers,
             ready: true,
             read_at: Some(Instant::ZERO),
             asked: None,
@@ -212,14 +212,7 @@ impl KernelRoutes {
 
     /// The socket, and the numbers of the interfaces, as [`Self::of`] takes them.
     pub(crate) fn into_parts(self) -> (OwnedFd, Vec<u32>) {
-        let mut places: Vec<(usize, u32)> = self
-            .places
-            .into_iter()
-            .map(|(number, place)| (place, number))
-            .collect();
-        places.sort_unstable();
-        let numbers = places.into_iter().map(|(_, number)| number);
-        (self.socket, numbers.collect())
+        (self.socket, self.numbers)
     }
 
     /// The poller has reported the socket.
@@ -356,15 +349,16 @@ impl KernelRoutes {
 
     fn way(&self, attributes: &[RouteAttribute]) -> Way {
         let (mut gateway, mut place) = (None, None);
+        let place_of = |number| self.numbers.iter().position(|own| *own == number);
         for attribute in attributes {
             match attribute {
                 RouteAttribute::Gateway(RouteAddress::Inet(address)) => gateway = Some(*address),
-                RouteAttribute::Oif(number) => place = self.places.get(number).copied(),
+                RouteAttribute::Oif(number) => place = place_of(*number),
                 RouteAttribute::MultiPath(hops) => {
                     let Some(first) = hops.first() else {
                         return Way::Else;
                     };
-                    place = self.places.get(&first.interface_index).copied();
+                    place = place_of(first.interface_index);
                     for attribute in &first.attributes {
                         if let RouteAttribute::Gateway(RouteAddress::Inet(address)) = attribute {
                             gateway = Some(*address);

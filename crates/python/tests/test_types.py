@@ -1,12 +1,8 @@
 """Tests of the types of the package: those of a lab's sections are written from the schema of lab files."""
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parents[1]
 
 RIGHT = """
 import aerostat
@@ -31,11 +27,6 @@ def mypy(code, folder):
     said, wrong, _ = mypy.run(["--strict", "--python-executable", sys.executable, str(folder / "program.py"),
                                "--cache-dir", str(folder / "cache")])
     return said + wrong
-
-
-def test_sections_are_those_of_the_schema():
-    ran = subprocess.run([sys.executable, HERE / "sections", "--check"], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_checker_of_types_knows_labs(tmp_path):

@@ -154,7 +154,7 @@ impl Client {
     }
 
     /// Writes a request and reads the answer.
-    fn exchange(
+    pub(super) fn exchange(
         &mut self,
         line: &[u8],
         descriptors: &[OwnedFd],

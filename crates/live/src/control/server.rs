@@ -343,6 +343,8 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
                     return Err(error);
                 }
             }
+            // They go with this line alone, also if it is no request.
+            let descriptors = std::mem::take(&mut lines.get_mut().come);
             let request = match serde_json::from_slice(&line) {
                 Ok(request) => request,
                 Err(error) => {
@@ -357,7 +359,6 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
             if !self.connections.set(id, Doing::Asking) {
                 return Ok(());
             }
-            let descriptors = std::mem::take(&mut lines.get_mut().come);
             match self.ask(request, descriptors) {
                 Some(Reply::Answer(answer)) => send_line(stream, &answer, &[])?,
                 Some(Reply::Descriptors(answer, fds)) => send_line(stream, &answer, &fds)?,

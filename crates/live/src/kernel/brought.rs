@@ -16,7 +16,6 @@ use crate::control::Converge;
 use crate::namespace::{NetNs, acquire_rights_of};
 use crate::routes::KernelRoutes;
 use crate::tap::Tap;
-use aerostat_lab::Override;
 use aerostat_lab::model::{KEYS, Lab, NodeId};
 use aerostat_lab::numbers::Numbers;
 use rustix::fd::OwnedFd;
@@ -67,7 +66,7 @@ pub fn bring(
     wanted: &Wanted,
     user_ns: &OwnedFd,
 ) -> io::Result<(Brought, Vec<OwnedFd>)> {
-    let set: Vec<Override> = request.overrides();
+    let set = request.overrides();
     let checked = aerostat_lab::parse_for("", &request.text, &set, &wanted.numbers);
     let lab = checked
         .map_err(|wrong| io::Error::other(wrong.to_string()))?
