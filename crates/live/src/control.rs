@@ -1,4 +1,5 @@
 //! The control socket of a running lab: a request is one JSON line, and so is its answer, which a stream may follow.
+//! Descriptors may come with both (`descriptors`); the client waits for an answer before its next request.
 //!
 //! The socket is private to its user: it is in a directory of mode 0700, and the peer's credentials are checked on
 //! every connection. One thread accepts connections (`server`). Each connection has a thread of its own, which passes

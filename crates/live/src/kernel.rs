@@ -1,7 +1,8 @@
 //! Kernel hosts and routers: each has a network namespace with one TAP per LANE client.
 //!
 //! The lab makes the namespace, or it is that of this process ([`Place`]): then the node is the machine itself, and
-//! only the node's own interfaces and their routes are changed there, which end with the process.
+//! only the node's own interfaces and their routes are changed there, which end with the process. A client makes those
+//! of nodes that a running lab gets ([`brought`]).
 //!
 //! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so are the far
 //! end of each station's cable (see [`crate::stations`]) and the interfaces of the machine that the lab file names. If
