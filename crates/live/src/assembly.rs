@@ -82,9 +82,22 @@ impl<K, T> Default for Assembly<K, T> {
 }
 
 impl<K: Ord + Copy, T: Default> Assembly<K, T> {
-    /// Takes cells of connection `key`; returns the SDU that they complete. `wanted` is asked about each new PDU, with
-    /// its first octets (at least 40, if it is not shorter), and about later cells of a PDU that it does not want;
-    /// `note` may note something about these cells.
+    /// True if [`Self::take`] would do nothing with any cell of a run of user cells: it has no PDU in progress of this
+    /// connection, and none of the PDUs that begin is wanted.
+    pub(crate) fn ignores(&self, key: K, run: &CellRun, wanted: impl Fn(&[u8]) -> bool) -> bool {
+        let Some(cells) = run.raw_cells().filter(|_| run.is_user()) else {
+            return false;
+        };
+        let mut begins = true;
+        let heads = cells
+            .iter()
+            .filter(|cell| std::mem::replace(&mut begins, cell.pti.is_end()));
+        heads.into_iter().all(|cell| !wanted(&cell.payload)) && !self.open.contains_key(&key)
+    }
+
+    /// Takes cells of one PDU of connection `key`; returns the SDU that they complete. `wanted` is asked about each new
+    /// PDU, with its first octets (at least 40, if it is not shorter), and about later cells of a PDU that it does not
+    /// want; `note` may note something about these cells.
     pub(crate) fn take(
         &mut self,
         key: K,
@@ -221,8 +234,8 @@ pub(crate) fn sdus<'a>(
 ) -> Vec<(aerostat_wire::Vc, Vec<u8>)> {
     let mut all = Assembly::<_, ()>::default();
     let mut got = Vec::new();
-    for run in runs {
-        let done = all.take(run.vc, run, |_| true, |()| {});
+    for run in runs.into_iter().flat_map(|run| run.clone().singles()) {
+        let done = all.take(run.vc, &run, |_| true, |()| {});
         got.extend(done.map(|done| (run.vc, done.pdu.sdu().to_vec())));
     }
     got
