@@ -262,6 +262,25 @@ mod tests {
     }
 
     #[test]
+    fn a_run_is_ignored_if_no_pdu_of_it_is_wanted_and_none_is_open() {
+        let mut block = aerostat_node::atm::RawCells::default();
+        // Two PDUs, and the first cell of a third one.
+        for (fill, end) in [(1, false), (2, true), (3, true), (4, false)] {
+            block.push(Pti::user(end), &[fill; 48]);
+        }
+        let run = CellRun::of_raw(Vc::new(0, 40), false, block.into()).unwrap();
+        let mut all = Assembly::<u16, ()>::default();
+        let ignored = |all: &Assembly<u16, ()>, wanted: u8| {
+            all.ignores(40, &run, |head: &[u8]| head.first() == Some(&wanted))
+        };
+        let seen = [0, 1, 2, 3, 4].map(|wanted| ignored(&all, wanted));
+        assert_eq!(seen, [true, false, true, false, false]);
+        let begins = CellRun::raw(run.vc, Pti::USER, [0; 48]);
+        assert!(all.take(40, &begins, |_| true, |()| {}).is_none());
+        assert!(!ignored(&all, 0));
+    }
+
+    #[test]
     fn interleaved_cells_of_two_connections_become_two_sdus() {
         let mut all = Assembly::default();
         let pdus = [Pdu::new(vec![1; 100]), Pdu::new(vec![2; 130])];

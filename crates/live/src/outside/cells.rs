@@ -253,10 +253,10 @@ impl Receiver {
             };
             let before = block.cells().len() as u16;
             let (now, later) = cells.split_at(most.min(cells.len()));
-            for cell in now {
-                // The cells have a whole payload, so the other one is never used.
-                block.push(pti(cell), cell.last_chunk().unwrap_or(&NO_PAYLOAD));
-            }
+            // The cells have a whole payload, so the other one is never used.
+            block.extend(now, |cell| {
+                (pti(cell), cell.last_chunk().unwrap_or(&NO_PAYLOAD))
+            });
             if user {
                 self.ends += u64::from(block.ends(before, now.len() as u16));
             }

@@ -94,12 +94,37 @@ impl RawCells {
     /// Appends a cell. See [`Self::takes`].
     #[inline]
     pub fn push(&mut self, pti: Pti, payload: &[u8; PAYLOAD_LEN]) {
-        let at = self.cells.len();
-        if let Some(word) = self.ends.get_mut(at / WORD) {
-            *word |= u64::from(pti.is_end()) << (at % WORD);
-        }
+        self.mark(self.cells.len(), u64::from(pti.is_end()));
         let payload = *payload;
         self.cells.push(RawCell { pti, payload });
+    }
+    /// Appends cells that `read` takes from what it is given; see [`Self::room`].
+    #[inline]
+    pub fn extend<'a, C>(
+        &mut self,
+        cells: &'a [C],
+        read: impl Fn(&'a C) -> (Pti, &'a [u8; PAYLOAD_LEN]),
+    ) {
+        for cells in cells.chunks(WORD) {
+            let (at, mut marks, mut bit) = (self.cells.len(), 0, 0_u32);
+            self.cells.extend(cells.iter().map(|cell| {
+                let (pti, payload) = read(cell);
+                marks |= u64::from(pti.is_end()) << bit;
+                bit += 1;
+                let payload = *payload;
+                RawCell { pti, payload }
+            }));
+            self.mark(at, marks);
+        }
+    }
+    /// Sets the marks of up to 64 cells from `at` on.
+    #[inline]
+    fn mark(&mut self, at: usize, marks: u64) {
+        let (word, bit) = (at / WORD, at % WORD);
+        let parts = [marks << bit, (marks >> 1) >> (WORD - 1 - bit)];
+        for (word, part) in self.ends.iter_mut().skip(word).zip(parts) {
+            *word |= part;
+        }
     }
     /// Removes all cells.
     fn clear(&mut self) {
@@ -253,10 +278,14 @@ mod tests {
         #[test]
         fn marks_are_those_of_the_cells(
             ends in proptest::collection::vec(any::<bool>(), 1..RawCells::MOST + 1),
-            part in any::<(proptest::sample::Index, proptest::sample::Index)>(),
+            part in any::<(proptest::sample::Index, proptest::sample::Index, proptest::sample::Index)>(),
         ) {
             let mut block = RawCells::default();
-            ends.iter().for_each(|end| block.push(Pti::user(*end), &[0; PAYLOAD_LEN]));
+            let read = |end: &bool| (Pti::user(*end), &[0; PAYLOAD_LEN]);
+            let (front, rest) = ends.split_at(part.2.index(ends.len()));
+            front.iter().map(read).for_each(|(pti, payload)| block.push(pti, payload));
+            block.extend(rest, read);
+            prop_assert!(block.cells().iter().map(|cell| cell.pti.is_end()).eq(ends.iter().copied()));
             let (a, b) = (part.0.index(ends.len() + 1), part.1.index(ends.len() + 1));
             let (from, to) = (a.min(b), a.max(b));
             let (first, count, seen) = (from as u16, (to - from) as u16, &ends[from..to]);
