@@ -13,11 +13,13 @@ from .rounds import Goal, Row
 LAB = """
 switches: {{ s1: {{}} }}
 links:
-  - [s1, {{ name: west, rate: 40Gbps, udp: {{ local: '{incoming}', peer: '{source}' {form} }} }}]
+  - [s1, {{ name: west, rate: 40Gbps, udp: {{ local: '{incoming}', peer: '{source}' {form} }} {police} }}]
   - [s1, {{ name: east, rate: 40Gbps, udp: {{ local: '{outgoing}', peer: '{sink}' {form} }} }}]
 pvcs:
-  - {{ from: west, vc: "1.100", to: east, to_vc: "2.200" }}
 """
+PVC = '  - {{ from: west, vc: "1.{}", to: east, to_vc: "2.{}" {} }}\n'
+# A contract that the cells of all rows fulfil: the work of the policer is measured, and not the loss.
+CONTRACT, POLICE = ', qos: "ubr:max_pcr=10000000"', ", police: all, cdvt: 250ms"
 
 
 class Switch:
@@ -35,8 +37,10 @@ class Switch:
         self.pids = [process.pid]
         return self
 
-    def aerostat(self, form=""):
-        lab = Lab(self.context, "cells.atm.yml", "-q", "--embedded", text=LAB.format(form=form, **self.ends))
+    def aerostat(self, form="", vcs=1, police=False):
+        text = LAB.format(form=form, police=POLICE if police else "", **self.ends)
+        text += "".join(PVC.format(100 + n, 200 + n, CONTRACT if police else "") for n in range(vcs))
+        lab = Lab(self.context, "cells.atm.yml", "-q", "--embedded", text=text)
         self.pids = [lab.process.pid]
         return self
 
@@ -119,10 +123,10 @@ def rates(context, title, made, skipped, mode, options):
     return values, efficiency, skipped
 
 
-def rows(work, unit, peers, values, efficiency, skipped):
+def rows(work, unit, peers, values, efficiency, skipped, ours="Aerostat"):
     """The row, and the same for each second of the switch's processor time, which load from outside hardly changes."""
-    yield Row(work, "Aerostat", unit, peers, digits=0).fill(values, skipped)
-    yield Row("... for each second of the switch's processor time", "Aerostat", unit, [(name, None) for name, _ in peers],
+    yield Row(work, ours, unit, peers, digits=0).fill(values, skipped)
+    yield Row("... for each second of the switch's processor time", ours, unit, [(name, None) for name, _ in peers],
               digits=0).fill(efficiency, skipped)
 
 
@@ -188,3 +192,31 @@ def many(context):
     yield from rows("... GSO and GRO at both ends of Aerostat, window of 256", "kcell/s",
                     [("relay (mmsg)", Goal(1.3, True)), ("relay (GSO, GRO)", None)],
                     *rates(context, "cells, 27 per datagram, GSO and GRO", some, dict(skipped), "window", own))
+
+
+# Cells of the PDUs of each connection, one PDU after another. The mix: half 2 cells, a quarter 12, a quarter 32.
+PDUS = {"1 cell": "1", "2 cells": "2", "3 cells": "3", "12 cells": "12", "32 cells": "32", "192 cells": "192", "a mix": "2,12,2,32"}
+
+
+def pdus(context):
+    """27 cells in a datagram, with the ends of PDUs among them, of 1 connection and of many that alternate cell by cell."""
+    made, skipped = build(context, {
+        "Aerostat": lambda switch: switch.aerostat(", cells: 27", vcs=1024),
+        "relay (mmsg)": lambda switch: switch.relay("mmsg", "--form", "52"),
+        "Aerostat, policed": lambda switch: switch.aerostat(", cells: 27", vcs=1024, police=True),
+    })
+
+    def measure(name, lengths, vcs, ours, goal):
+        options = ("--form", "52", "--cells", "27", "--pdus", lengths, "--vcs", str(vcs))
+        some = {who: switch for who, switch in made.items() if who in (ours, "relay (mmsg)")}
+        own = {who: options for who in some}
+        work = f"27 cells per datagram, PDUs of {name}, {vcs} VC{'s' if vcs > 1 else ''}{', policed' if ours != 'Aerostat' else ''}"
+        measured = rates(context, work, some, dict(skipped), "window", own)
+        return rows(work, "kcell/s", [("relay (mmsg)", goal)], *measured, ours=ours)
+
+    for name, lengths in PDUS.items():
+        for vcs in (1, 16):
+            yield from measure(name, lengths, vcs, "Aerostat", Goal(0.8, True) if (name, vcs) == ("1 cell", 1) else None)
+    yield from measure("a mix", PDUS["a mix"], 1024, "Aerostat", None)
+    for vcs in (1, 16, 1024):
+        yield from measure("a mix", PDUS["a mix"], vcs, "Aerostat, policed", Goal(0.7, True) if vcs == 16 else None)

@@ -82,9 +82,22 @@ impl<K, T> Default for Assembly<K, T> {
 }
 
 impl<K: Ord + Copy, T: Default> Assembly<K, T> {
-    /// Takes cells of connection `key`; returns the SDU that they complete. `wanted` is asked about each new PDU, with
-    /// its first octets (at least 40, if it is not shorter), and about later cells of a PDU that it does not want;
-    /// `note` may note something about these cells.
+    /// True if [`Self::take`] would do nothing with any cell of a run of user cells: it has no PDU in progress of this
+    /// connection, and none of the PDUs that begin is wanted.
+    pub(crate) fn ignores(&self, key: K, run: &CellRun, wanted: impl Fn(&[u8]) -> bool) -> bool {
+        let Some(cells) = run.raw_cells().filter(|_| run.is_user()) else {
+            return false;
+        };
+        let mut begins = true;
+        let heads = cells
+            .iter()
+            .filter(|cell| std::mem::replace(&mut begins, cell.pti.is_end()));
+        heads.into_iter().all(|cell| !wanted(&cell.payload)) && !self.open.contains_key(&key)
+    }
+
+    /// Takes cells of one PDU of connection `key`; returns the SDU that they complete. `wanted` is asked about each new
+    /// PDU, with its first octets (at least 40, if it is not shorter), and about later cells of a PDU that it does not
+    /// want; `note` may note something about these cells.
     pub(crate) fn take(
         &mut self,
         key: K,
@@ -221,8 +234,8 @@ pub(crate) fn sdus<'a>(
 ) -> Vec<(aerostat_wire::Vc, Vec<u8>)> {
     let mut all = Assembly::<_, ()>::default();
     let mut got = Vec::new();
-    for run in runs {
-        let done = all.take(run.vc, run, |_| true, |()| {});
+    for run in runs.into_iter().flat_map(|run| run.clone().singles()) {
+        let done = all.take(run.vc, &run, |_| true, |()| {});
         got.extend(done.map(|done| (run.vc, done.pdu.sdu().to_vec())));
     }
     got
@@ -246,6 +259,25 @@ mod tests {
         let done = all.take(run.vc.vci, run, |_| true, |count| *count += 1)?;
         assert!(done.note > 0);
         Some(done.pdu.sdu().to_vec())
+    }
+
+    #[test]
+    fn a_run_is_ignored_if_no_pdu_of_it_is_wanted_and_none_is_open() {
+        let mut block = aerostat_node::atm::RawCells::default();
+        // Two PDUs, and the first cell of a third one.
+        for (fill, end) in [(1, false), (2, true), (3, true), (4, false)] {
+            block.push(Pti::user(end), &[fill; 48]);
+        }
+        let run = CellRun::of_raw(Vc::new(0, 40), false, block.into()).unwrap();
+        let mut all = Assembly::<u16, ()>::default();
+        let ignored = |all: &Assembly<u16, ()>, wanted: u8| {
+            all.ignores(40, &run, |head: &[u8]| head.first() == Some(&wanted))
+        };
+        let seen = [0, 1, 2, 3, 4].map(|wanted| ignored(&all, wanted));
+        assert_eq!(seen, [true, false, true, false, false]);
+        let begins = CellRun::raw(run.vc, Pti::USER, [0; 48]);
+        assert!(all.take(40, &begins, |_| true, |()| {}).is_none());
+        assert!(!ignored(&all, 0));
     }
 
     #[test]

@@ -271,8 +271,8 @@ impl Captures {
         both || !self.ladders.is_empty()
     }
 
-    /// Records the PDUs of a train, each at the time when its first cell passes.
-    fn train(
+    /// Records the PDUs of a run one by one, each at the time when its first cell passes.
+    fn several(
         &mut self,
         end: End,
         direction: Direction,
@@ -325,10 +325,13 @@ impl Captures {
         if self.is_empty() && !sent {
             return;
         }
-        if run.train().is_some() {
+        if run.has_several() {
             // A train has no control messages, which are kept without any client, too.
-            if !self.is_empty() {
-                self.train(end, direction, run, dropped, now);
+            let control = |head: &[u8]| summary::is_control(run.vc, head);
+            let key = (end, sent, run.vc);
+            let passes = run.train().is_some() || self.assembly.ignores(key, run, control);
+            if !self.is_empty() || !passes {
+                self.several(end, direction, run, dropped, now);
             }
             return;
         }

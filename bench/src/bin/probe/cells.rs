@@ -1,6 +1,7 @@
-//! Sends cells into a switch on one side, and checks on the other what comes out: label, HEC, order, and how many.
+//! Sends cells into a switch on one side, and checks on the other what comes out: label, HEC, payload type, order
+//! within each connection, and how many.
 
-use crate::form::{BATCH, Form, LABEL, MOST, ROOM, socket, word};
+use crate::form::{BATCH, END, Form, IN, LABEL, MOST, OUT, ROOM, VCS, socket, word};
 use crate::sys::{self, Block};
 use clap::{Args, ValueEnum};
 use std::io;
@@ -43,6 +44,12 @@ pub(crate) struct Options {
     /// Cells in each datagram
     #[arg(long, default_value_t = 1)]
     cells: usize,
+    /// Connections whose cells alternate, one by one
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(VCS)))]
+    vcs: u16,
+    /// Cells of the PDUs of each connection, one PDU after another, again and again; without it no cell ends a PDU
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1366))]
+    pdus: Vec<u16>,
     /// Datagrams under way
     #[arg(long, default_value_t = 64)]
     window: usize,
@@ -61,16 +68,28 @@ pub(crate) struct Options {
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Cells that came out.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Seen {
-    /// Cells of the connection.
+    /// Cells of the connections.
     cells: u64,
-    /// Cells with a wrong HEC or label, datagrams of a wrong length.
+    /// Cells with a wrong HEC, label or payload type, datagrams of a wrong length.
     wrong: u64,
-    /// Cells whose number is not above that of the cell before.
+    /// Cells whose number is not above that of the cell before on the same connection.
     disordered: u64,
-    /// Number that the next cell has if none is lost.
-    next: u64,
+    /// By connection, the least number that its next cell can have.
+    next: Vec<u64>,
+}
+
+impl Seen {
+    /// Nothing has come out of these connections.
+    fn nothing(vcs: u16) -> Self {
+        Self {
+            cells: 0,
+            wrong: 0,
+            disordered: 0,
+            next: vec![0; vcs.into()],
+        }
+    }
 }
 
 impl Seen {
@@ -87,29 +106,79 @@ impl Seen {
             if word >> 4 & 0xffff < 32 {
                 continue;
             }
-            self.wrong += u64::from(word & LABEL != OUT);
-            let number = number(form, cell);
-            self.disordered += u64::from(number < self.next);
-            self.next = number + 1;
+            let (number, end) = number(form, cell);
+            self.wrong += u64::from((word & END != 0) != end);
+            let vc = (word & LABEL).wrapping_sub(OUT) >> 4;
+            match self.next.get_mut(vc as usize) {
+                Some(next) => {
+                    self.disordered += u64::from(number < *next);
+                    *next = number + 1;
+                }
+                None => self.wrong += 1,
+            }
             self.cells += 1;
         }
         self.cells - before
     }
 }
 
-/// Labels on both sides.
-const IN: u32 = word(1, 100);
-const OUT: u32 = word(2, 200);
-
-fn number(form: Form, cell: &[u8]) -> u64 {
+/// The number that a cell carries, and whether it was sent as the last one of its PDU.
+fn number(form: Form, cell: &[u8]) -> (u64, bool) {
     let from = form.header();
     let octets = cell[from..from + 8].try_into().unwrap_or_default();
-    u64::from_be_bytes(octets)
+    (u64::from_be_bytes(octets), cell[from + 8] == 1)
+}
+
+/// The headers of the cells that follow each other on the line, again and again: label and payload type.
+struct Headers {
+    words: Vec<u32>,
+    /// Place of the next cell.
+    place: usize,
+}
+
+impl Headers {
+    /// Cells of these connections alternate one by one; each has PDUs of these lengths, one after another.
+    fn new(vcs: u16, pdus: &[u16]) -> Self {
+        let ends = pdus
+            .iter()
+            .flat_map(|cells| (1..=*cells).map(move |n| n == *cells));
+        let mut ends: Vec<bool> = ends.collect();
+        if ends.is_empty() {
+            ends.push(false);
+        }
+        let of_all =
+            |end: bool| (0..vcs).map(move |vc| IN + word(0, vc.into()) + u32::from(end) * END);
+        Self {
+            words: ends.into_iter().flat_map(of_all).collect(),
+            place: 0,
+        }
+    }
+
+    /// True if all cells have the same header.
+    fn are_one(&self) -> bool {
+        self.words.len() == 1
+    }
+
+    /// Writes the header of the next cell, and tells the receiver of the cell whether it ends a PDU.
+    fn write(&mut self, form: Form, cell: &mut [u8]) {
+        let word = self.words[self.place];
+        form.write(cell, word);
+        cell[form.header() + 8] = u8::from(word & END != 0);
+        self.place = if self.place + 1 == self.words.len() {
+            0
+        } else {
+            self.place + 1
+        };
+    }
 }
 
 /// Numbers the cells of a datagram from `first` on.
-fn fill(form: Form, octets: &mut [u8], first: u64) {
+fn fill(form: Form, octets: &mut [u8], first: u64, headers: &mut Headers) {
+    let same = headers.are_one();
     for (n, cell) in octets.chunks_exact_mut(form.len()).enumerate() {
+        if !same {
+            headers.write(form, cell);
+        }
         let from = form.header();
         cell[from..from + 8].copy_from_slice(&(first + n as u64).to_be_bytes());
     }
@@ -126,6 +195,7 @@ struct Sender {
     cells: usize,
     gso: bool,
     next: u64,
+    headers: Headers,
 }
 
 impl Sender {
@@ -141,10 +211,11 @@ impl Sender {
         // The longest UDP datagram, and so the longest super-datagram, has 65 507 octets.
         let segments = BATCH.min(65_507 / datagram);
         let mut whole = vec![0x6a; datagram * segments];
-        let write = |octets: &mut [u8]| {
+        let mut headers = Headers::new(options.vcs, &options.pdus);
+        let mut write = |octets: &mut [u8]| {
             for cell in octets.chunks_exact_mut(form.len()) {
                 cell.fill(0x6a);
-                form.write(cell, IN);
+                headers.write(form, cell);
             }
         };
         write(&mut whole);
@@ -161,6 +232,7 @@ impl Sender {
             cells,
             gso: options.gso,
             next: 0,
+            headers,
         })
     }
 
@@ -169,13 +241,14 @@ impl Sender {
         let sent = if self.gso {
             let count = most.min(self.whole.len() / self.datagram);
             let octets = &mut self.whole[..count * self.datagram];
-            fill(self.form, octets, self.next);
+            fill(self.form, octets, self.next, &mut self.headers);
             self.socket.send(octets).map_or(0, |_| count)
         } else {
             let count = most.min(BATCH);
             for n in 0..count {
                 let first = self.next + (n * self.cells) as u64;
-                fill(self.form, &mut self.block.buffer(n)[..self.datagram], first);
+                let octets = &mut self.block.buffer(n)[..self.datagram];
+                fill(self.form, octets, first, &mut self.headers);
             }
             self.block.send(&self.socket, count).unwrap_or(0)
         };
@@ -211,7 +284,7 @@ impl Receiver {
             form: options.form,
             gso: options.gso,
             spin: options.spin,
-            seen: Seen::default(),
+            seen: Seen::nothing(options.vcs),
         })
     }
 
@@ -244,7 +317,7 @@ impl Receiver {
     /// Lets what is still under way from an earlier run arrive.
     fn drain(&mut self) {
         while self.receive().is_some_and(|cells| cells > 0) {}
-        self.seen = Seen::default();
+        self.seen = Seen::nothing(self.seen.next.len() as u16);
     }
 }
 
@@ -358,9 +431,9 @@ mod tests {
     /// Cells of the connection with these numbers, one after another, as the generator makes them.
     fn sent(form: Form, numbers: &[u64]) -> Vec<u8> {
         let mut octets = vec![0x6a; form.len() * numbers.len()];
+        let mut headers = Headers::new(1, &[2]);
         for (cell, number) in octets.chunks_exact_mut(form.len()).zip(numbers) {
-            form.write(cell, IN);
-            fill(form, cell, *number);
+            fill(form, cell, *number, &mut headers);
         }
         octets
     }
@@ -369,7 +442,7 @@ mod tests {
     fn what_a_relay_sends_on_is_right_in_both_forms() {
         for form in [Form::WithHec, Form::WithoutHec] {
             let mut octets = sent(form, &[0, 1, 2]);
-            let mut seen = Seen::default();
+            let mut seen = Seen::nothing(1);
             seen.take(form, &octets);
             assert_eq!(
                 (seen.cells, seen.wrong),
@@ -377,7 +450,7 @@ mod tests {
                 "labels are those of the way in"
             );
             Table::new().switch(form, &mut octets);
-            let mut seen = Seen::default();
+            let mut seen = Seen::nothing(1);
             assert_eq!(seen.take(form, &octets), 3);
             assert_eq!((seen.wrong, seen.disordered), (0, 0));
         }
@@ -391,7 +464,7 @@ mod tests {
             Table::new().switch(form, &mut octets);
             octets
         };
-        let mut seen = Seen::default();
+        let mut seen = Seen::nothing(1);
         seen.take(form, &switched(&[0, 2, 1, 3]));
         assert_eq!((seen.cells, seen.disordered, seen.wrong), (4, 1, 0));
         let mut damaged = switched(&[4]);

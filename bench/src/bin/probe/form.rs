@@ -55,6 +55,15 @@ pub(crate) const fn word(vpi: u32, vci: u32) -> u32 {
     vpi << 20 | vci << 4
 }
 
+/// The bit of a header's word that marks the last cell of a PDU.
+pub(crate) const END: u32 = 1 << 1;
+
+/// Most connections.
+pub(crate) const VCS: u16 = 1024;
+/// The first label on the way in and on the way out; the other connections have the next VCIs.
+pub(crate) const IN: u32 = word(1, 100);
+pub(crate) const OUT: u32 = word(2, 200);
+
 /// The bits of a header's word that are the VPI and VCI.
 pub(crate) const LABEL: u32 = 0x0fff_fff0;
 

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 enum Probe {
     /// Send cells into a switch over UDP, and check what comes out
     Cells(cells::Options),
-    /// The least switch of cells over UDP: VPI.VCI 1.100 becomes 2.200
+    /// The least switch of cells over UDP: VPI.VCI 1.100 becomes 2.200, 1.101 becomes 2.201, and so on
     Relay(relay::Options),
     /// Join two TAPs, frame by frame
     Copier(copier::Options),

@@ -1,7 +1,7 @@
 //! The least that a switch of cells over UDP can do: look the connection up, write the new header with its HEC, send.
 //! It has no queues, no counters, no contracts and one direction.
 
-use crate::form::{BATCH, Form, LABEL, ROOM, socket, word};
+use crate::form::{BATCH, Form, IN, LABEL, OUT, ROOM, VCS, socket, word};
 use crate::sys::{self, Block};
 use clap::{Args, ValueEnum};
 use std::io;
@@ -47,7 +47,10 @@ pub(crate) struct Table(Vec<u32>);
 impl Table {
     pub(crate) fn new() -> Self {
         let mut labels = vec![0; 1 << 16];
-        labels[100] = word(2, 200);
+        let first = (IN >> 4) as usize & 0xffff;
+        for (label, vc) in labels[first..].iter_mut().zip(0..VCS) {
+            *label = OUT + word(0, vc.into());
+        }
         Self(labels)
     }
     /// Gives each whole cell its new header.

@@ -38,6 +38,11 @@ pub trait Driver: Sized {
         false
     }
 
+    /// True if the fate of each PDU is recorded, so that PDUs must not cross a line together.
+    fn watches_pdus(&self) -> bool {
+        false
+    }
+
     /// Time of the driver's clock, if it may be ahead of the plant's time, as in real time. Shapers send no bursts to
     /// catch up with it ([`OutputPort::set_clock`](aerostat_node::atm::OutputPort::set_clock)).
     fn clock(&self) -> Option<Instant> {
@@ -259,9 +264,13 @@ pub trait Driver: Sized {
         }
     }
 
-    /// The cells that cross the line next: all that are left, a single PDU of a train, or a single cell.
+    /// The cells that cross the line next: all that are left, those of a single PDU, or a single cell.
     fn next_part(&self, line: LineId, rest: &mut Option<CellRun>) -> Option<CellRun> {
         let mut run = rest.take()?;
+        if self.watches_pdus() {
+            *rest = Some(run);
+            return CellRun::next_single(rest);
+        }
         if self.plant().line(line).medium.one_by_one(&run) {
             if run.train().is_some() {
                 *rest = Some(run);

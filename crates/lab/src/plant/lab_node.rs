@@ -270,8 +270,12 @@ impl OutsideNode {
             let left = HostEvent::Socket(SocketEvent::Left(mark));
             self.events.push_back(LabEvent::Host(left));
         }
-        // A link out of the lab takes single PDUs and cells.
-        self.events.extend(run.singles().map(LabEvent::Outside));
+        // A link out of the lab takes the PDUs of a train one by one, and cells as they come.
+        if run.train().is_some() {
+            self.events.extend(run.singles().map(LabEvent::Outside));
+        } else {
+            self.events.push_back(LabEvent::Outside(run));
+        }
     }
 }
 

@@ -586,6 +586,9 @@ impl Link {
 
     /// Takes cells. The SDUs that they complete are put into the buffer, or dropped.
     pub(crate) fn send(&mut self, run: &CellRun) {
+        if run.has_several() {
+            return run.clone().singles().for_each(|single| self.send(&single));
+        }
         let done = self.assembly.take(run.vc, run, |_| true, |()| {});
         if let Some(done) = done {
             self.send_sdu(run.vc, done.pdu.sdu());

@@ -33,16 +33,25 @@ impl Bucket {
         self.line.take(cells, now)
     }
 
+    /// Charges all these cells, if all are within the limit; returns the times at which a line of this rate would bring
+    /// them. This costs no more for many cells than for one.
+    #[inline]
+    pub(crate) fn take_all(&mut self, cells: u16, now: Instant) -> Option<Timing> {
+        let mut after = self.line;
+        let all = after.take(cells.into(), now);
+        (after.ahead(now) <= self.burst).then(|| {
+            self.line = after;
+            all
+        })
+    }
+
     /// Charges as many of these cells as are within the limit. Returns how many they are, and the times at which a line
     /// of this rate would bring them.
     pub(crate) fn take(&mut self, cells: u16, now: Instant) -> (u16, Timing) {
-        // The usual case, in which all cells fit, costs no more for many cells than for one.
-        let mut after = self.line;
-        let all = after.take(cells.into(), now);
-        if after.ahead(now) <= self.burst {
-            self.line = after;
+        if let Some(all) = self.take_all(cells, now) {
             return (cells, all);
         }
+        let all = { self.line }.take(cells.into(), now);
         let fit = (0..cells).take_while(|_| {
             let room = self.full_until(now).is_none();
             if room {

@@ -92,7 +92,7 @@ pub(crate) struct Link {
     filling: Filling,
     unpacker: Unpacker,
     bucket: Bucket,
-    receiver: Receiver,
+    pub(super) receiver: Receiver,
     counters: Counters,
 }
 
@@ -148,7 +148,7 @@ impl Link {
                 }
             }
         }
-        told.extend(self.receiver.end().map(Event::Cells));
+        self.receiver.end(told);
         if self.cable.own().is_none() {
             self.filling.clear();
         }

@@ -265,7 +265,7 @@ pub(crate) struct Link {
     filling: Filling,
     unpacker: Unpacker,
     bucket: Bucket,
-    receiver: Receiver,
+    pub(super) receiver: Receiver,
     counters: Counters,
 }
 
@@ -364,7 +364,7 @@ impl Link {
                 self.buffer(inbox, slot, told);
             }
         }
-        told.extend(self.receiver.end().map(Event::Cells));
+        self.receiver.end(told);
         self.turns.end(self.socket.readable())
     }
 

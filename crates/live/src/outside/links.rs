@@ -118,6 +118,7 @@ impl Source for Links {
                 break;
             }
             let link = &mut self.all[place];
+            link.keep_order(!turn.world.captures.is_empty());
             more |= link.turn(turn.registry, turn.now, &mut self.inbox, &mut self.told);
             let labels = self.told.iter().filter_map(|event| match event {
                 Event::Cells(run) => Some(run.vc),

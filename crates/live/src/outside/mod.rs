@@ -173,6 +173,18 @@ impl Link {
         down.or_else(|| self.heard.is_none().then(silent))
     }
 
+    /// Makes cells come in the order of the line, which costs more, or only in that of each VC.
+    pub(crate) fn keep_order(&mut self, order: bool) {
+        match &mut self.way {
+            // SDUs come whole.
+            Way::AtmTcp(_) => {}
+            Way::Udp(link) => link.receiver.keep_order(order),
+            Way::Ethernet(link) => link.receiver.keep_order(order),
+            Way::Mpls(link) => link.receiver.keep_order(order),
+            Way::L2tp(link) => link.receiver.keep_order(order),
+        }
+    }
+
     /// Does a bounded amount of work, with the loop's buffers; true if more may be left.
     pub(crate) fn turn(
         &mut self,

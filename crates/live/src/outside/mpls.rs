@@ -214,7 +214,7 @@ pub(crate) struct Link {
     cells: Option<Cells>,
     sdus: Sdus,
     bucket: Bucket,
-    receiver: Receiver,
+    pub(super) receiver: Receiver,
     /// Packets without a whole stack, or with too many labels.
     bad_stack: u64,
     /// Packets whose labels are those of no pseudowire.
@@ -295,7 +295,7 @@ impl Link {
                 }
             }
         }
-        told.extend(self.receiver.end().map(Event::Cells));
+        self.receiver.end(told);
         if self.cable.own().is_none() {
             self.clear();
         }

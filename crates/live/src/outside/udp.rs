@@ -107,7 +107,7 @@ pub(crate) struct Link {
     unpacker: Option<Unpacker>,
     bucket: Bucket,
     filling: Filling,
-    receiver: Receiver,
+    pub(super) receiver: Receiver,
     counters: Counters,
 }
 
@@ -180,7 +180,7 @@ impl Link {
                 }
             }
         }
-        told.extend(self.receiver.end().map(Event::Cells));
+        self.receiver.end(told);
         self.turns.end(self.socket.readable)
     }
 

@@ -167,8 +167,8 @@ pub enum Content {
     Raw(Arc<RawCells>),
 }
 
-/// Consecutive cells on one VC. If the run has user data and is no part of a train, only its last cell can be the last
-/// cell of a PDU.
+/// Consecutive cells on one VC. Cells of a train, and user cells with their own octets, may belong to several PDUs; for
+/// who is concerned by single PDUs there is [`Self::singles`].
 ///
 /// The default is no cell: what remains where a run was taken from.
 ///
@@ -370,14 +370,30 @@ impl CellRun {
         }
     }
     /// Number of ends of PDUs in the run.
+    #[inline]
     #[must_use]
     pub fn ends(&self) -> u16 {
         match &self.content {
             Content::Train(train) => {
                 train.ends_before(self.first + self.count) - train.ends_before(self.first)
             }
-            Content::Pdu(_) | Content::Raw(_) => u16::from(self.ends_pdu()),
+            Content::Pdu(_) => u16::from(self.ends_pdu()),
+            Content::Raw(_) if self.count == 1 => u16::from(self.pti(0).is_end()),
+            Content::Raw(cells) => cells.ends(self.first, self.count),
             Content::Nothing => 0,
+        }
+    }
+    /// True if the cells may belong to several PDUs: those of a train, and user cells with their own octets among which
+    /// a PDU ends in front of the last cell.
+    #[inline]
+    #[must_use]
+    pub fn has_several(&self) -> bool {
+        match &self.content {
+            Content::Nothing | Content::Pdu(_) => false,
+            Content::Train(_) => true,
+            Content::Raw(cells) => {
+                self.count > 1 && cells.to_first_end(self.first, self.count) < self.count
+            }
         }
     }
     /// Moves the cells of `from` here; `from` has no cells then.
@@ -411,12 +427,7 @@ impl CellRun {
         match &self.content {
             Content::Nothing => 0,
             Content::Pdu(pdu) => u16::from(self.first + self.count == pdu.cells()),
-            // All cells of a block except single ones are user cells.
-            Content::Raw(_) => {
-                let last = self.pti(self.count.saturating_sub(1));
-                u16::from(last.is_user() && last.is_end())
-            }
-            Content::Train(_) => self.ends(),
+            Content::Raw(_) | Content::Train(_) => self.ends(),
         }
     }
     /// Number of cells behind the last end of a PDU; all cells if there is no end.
@@ -425,7 +436,8 @@ impl CellRun {
         match (&self.content, self.ends()) {
             (_, 0) => self.count,
             (Content::Train(train), _) => train.tail_before(self.first + self.count),
-            (Content::Nothing | Content::Pdu(_) | Content::Raw(_), _) => 0,
+            (Content::Raw(cells), _) => cells.behind_last_end(self.first, self.count),
+            (Content::Nothing | Content::Pdu(_), _) => 0,
         }
     }
     /// The payload type of cell `index` of the run, as its source set it.
@@ -494,12 +506,23 @@ impl CellRun {
             clp: self.clp,
         }
     }
-    /// The next part that belongs to a single PDU, as cells of this PDU alone, if `rest` is part of a train; otherwise
-    /// all of `rest`.
+    /// The next part that belongs to a single PDU, as cells of this PDU alone, if `rest` may have cells of several;
+    /// otherwise all of `rest`.
     pub fn next_single(rest: &mut Option<Self>) -> Option<Self> {
         let mut run = rest.take()?;
-        let Content::Train(train) = &run.content else {
-            return Some(run);
+        let train = match &run.content {
+            Content::Nothing | Content::Pdu(_) => return Some(run),
+            Content::Raw(cells) => {
+                let front = run.split_off_front(cells.to_first_end(run.first, run.count));
+                return match front {
+                    None => Some(run),
+                    front => {
+                        *rest = Some(run);
+                        front
+                    }
+                };
+            }
+            Content::Train(train) => train,
         };
         let (index, within) = train.place(run.first);
         let (pdu, before) = (train.pdu(index), run.first - within);
@@ -516,7 +539,7 @@ impl CellRun {
         }
         Some(front)
     }
-    /// The run, with each PDU of a train as a run of its own.
+    /// The run, with the cells of each PDU as a run of their own.
     pub fn singles(self) -> impl Iterator<Item = Self> {
         let mut rest = Some(self);
         core::iter::from_fn(move || Self::next_single(&mut rest))

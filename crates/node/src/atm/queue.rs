@@ -166,7 +166,7 @@ impl VcQueue {
         dropped.add(reason, cells.into());
     }
 
-    /// Records user cells, of which only the last one can end a frame.
+    /// Records user cells of one frame, of which only the last one can end it.
     const fn passed(&mut self, cells: u16, end: bool) {
         self.since_end = match end {
             true => 0,
@@ -183,10 +183,24 @@ impl VcQueue {
         pool: (u32, &Buffer),
         store: &mut RunStore,
     ) -> Option<Admission> {
+        self.push_run(slot, pool, store, false)
+    }
+
+    /// See [`Self::push`]. `again`: the cells may follow those of the last run, because they came together.
+    #[inline(always)]
+    fn push_run(
+        &mut self,
+        slot: u32,
+        pool: (u32, &Buffer),
+        store: &mut RunStore,
+        again: bool,
+    ) -> Option<Admission> {
         let run = store.parked(slot)?;
         // Cells that arrive one by one, though they are handed over at once, all meet the level at the first cell: the
-        // cells in front leave while the later ones arrive.
-        let at_once = if run.count == 1 || run.has_times() && run.train().is_none() {
+        // cells in front leave while the later ones arrive. Those of several PDUs are judged PDU by PDU, if not all of
+        // them fit.
+        let several = run.has_several();
+        let at_once = if run.count == 1 || run.has_times() && !several {
             1
         } else {
             run.count
@@ -194,28 +208,28 @@ impl VcQueue {
         let count = u32::from(at_once);
         let below = self.cells + count <= self.alone[usize::from(run.clp)]
             && pool.0 + count <= pool.1.alone(self.frame_discard, run.clp);
-        let train = run.train().is_some();
-        // A shaper times the cells of one PDU at a time.
-        let apart = train && self.shaper.is_some();
+        // A shaper times the cells of one PDU of a train at a time.
+        let apart = several && self.shaper.is_some() && run.train().is_some();
         if !below || apart || !matches!(self.frame, Frame::Between | Frame::Passing) {
             let run = store.unpark(slot)?;
-            if train {
+            if several {
                 return self.push_singles(run, pool, store);
             }
             return Some(self.push_cells(run, pool, store));
         }
         let accepted = run.count;
         if run.is_user() {
-            let end = run.user_ends() > 0 && (!train || run.ends_pdu());
+            let end = run.ends_pdu();
             self.frame = if end { Frame::Between } else { Frame::Passing };
-            match run.train() {
-                Some(_) if run.ends() > 0 => self.since_end = run.tail().into(),
-                _ => self.passed(accepted, end),
+            if several && run.ends() > 0 {
+                self.since_end = run.tail().into();
+            } else {
+                self.passed(accepted, end);
             }
         }
         self.cells += u32::from(accepted);
         self.peak = self.peak.max(self.cells);
-        if accepted == 1 && self.joins(slot, store) {
+        if again && self.rejoins(slot, store) || accepted == 1 && self.joins(slot, store) {
             store.unpark(slot);
         } else {
             store.link(&mut self.runs, slot);
@@ -227,7 +241,7 @@ impl VcQueue {
         })
     }
 
-    /// Queues the PDUs of a train one by one: there is no room for all of them, or they are not to leave together.
+    /// Queues the PDUs of a run one by one: there is no room for all of them, or they are not to leave together.
     #[cold]
     #[inline(never)]
     fn push_singles(
@@ -240,12 +254,21 @@ impl VcQueue {
         for mut single in run.singles() {
             let level = pool.0 + u32::from(total.accepted);
             let slot = store.park(&mut single);
-            let one = self.push(slot, (level, pool.1), store)?;
+            let one = self.push_run(slot, (level, pool.1), store, true)?;
             total.accepted += one.accepted;
             total.dropped += one.dropped;
             total.reason = total.reason.or(one.reason);
         }
         Some(total)
+    }
+
+    /// Joins cells with their own octets with the last run again, if they came with it.
+    fn rejoins(&self, slot: u32, store: &mut RunStore) -> bool {
+        let cells = store.parked(slot).filter(|run| run.raw_cells().is_some());
+        let cells = cells.cloned();
+        let last = store.back_mut(&self.runs);
+        last.zip(cells)
+            .is_some_and(|(last, cells)| last.try_join(&cells))
     }
 
     /// Joins a cell of a PDU with the last run, if it follows it and trains carry that run.

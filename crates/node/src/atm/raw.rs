@@ -7,6 +7,10 @@
 //! **Blocks are used again.** A [`RawPool`] keeps the last blocks that it gave out. A block without references becomes
 //! the next block, so that forwarding allocates nothing while blocks come back. The pool keeps at most
 //! [`RawPool::MOST`] blocks of at most [`RawCells::MOST`] cells: 1 MB.
+//!
+//! **Ends of PDUs.** Cells of one VC stand in one block, also behind the end of a PDU: voice, acknowledgements and
+//! signalling have PDUs of a cell or two, and a run for each of them would cost an event at each port. A block knows
+//! which of its cells end a PDU, so that queues and counters see the PDUs of a run without a look at its cells.
 
 use super::timing::Timing;
 use aerostat_wire::cell::{PAYLOAD_LEN, Pti};
@@ -22,11 +26,16 @@ pub struct RawCell {
     pub payload: [u8; PAYLOAD_LEN],
 }
 
-/// Consecutive cells of one VC: one cell that is not user data, or user cells of which only the last one can be the
-/// last cell of a PDU. All have the same CLP and the same congestion bit.
+/// Bits of a word of marks.
+const WORD: usize = u64::BITS as usize;
+
+/// Consecutive cells of one VC: one cell that is not user data, or user cells, of any number of PDUs. All have the same
+/// CLP and the same congestion bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawCells {
     cells: Vec<RawCell>,
+    /// A mark for each cell that is user data and the last cell of a PDU.
+    ends: [u64; RawCells::MOST.div_ceil(WORD)],
     timing: Option<Timing>,
 }
 
@@ -37,10 +46,12 @@ impl RawCells {
     /// A block with one cell.
     #[must_use]
     pub fn single(pti: Pti, payload: [u8; PAYLOAD_LEN]) -> Self {
-        Self {
-            cells: vec![RawCell { pti, payload }],
-            timing: None,
-        }
+        let mut block = Self {
+            cells: Vec::with_capacity(1),
+            ..Self::default()
+        };
+        block.push(pti, &payload);
+        block
     }
     /// The cells.
     #[must_use]
@@ -68,29 +79,94 @@ impl RawCells {
             && self
                 .cells
                 .last()
-                .is_none_or(|last| last.pti.is_user() && !last.pti.is_end() && pti.is_user())
+                .is_none_or(|last| last.pti.is_user() && pti.is_user())
     }
-    /// How many cells of this payload type, and of the same VC, CLP and congestion bit, can follow in this block.
+    /// How many cells of this payload type, or for user cells of any PDU, and of the same VC, CLP and congestion bit,
+    /// can follow in this block.
     #[must_use]
     pub fn room(&self, pti: Pti) -> usize {
         match self.takes(pti) {
             false => 0,
-            true if pti.is_user() && !pti.is_end() => Self::MOST - self.cells.len(),
+            true if pti.is_user() => Self::MOST - self.cells.len(),
             true => 1,
         }
     }
-    /// Appends cells of one payload type. See [`Self::room`].
-    pub fn extend<'a>(&mut self, pti: Pti, payloads: impl Iterator<Item = &'a [u8; PAYLOAD_LEN]>) {
-        let cell = |payload: &[u8; PAYLOAD_LEN]| RawCell {
-            pti,
-            payload: *payload,
-        };
-        self.cells.extend(payloads.map(cell));
-    }
     /// Appends a cell. See [`Self::takes`].
+    #[inline]
     pub fn push(&mut self, pti: Pti, payload: &[u8; PAYLOAD_LEN]) {
+        self.mark(self.cells.len(), u64::from(pti.is_end()));
         let payload = *payload;
         self.cells.push(RawCell { pti, payload });
+    }
+    /// Appends cells that `read` takes from what it is given; see [`Self::room`].
+    #[inline]
+    pub fn extend<'a, C>(
+        &mut self,
+        cells: &'a [C],
+        read: impl Fn(&'a C) -> (Pti, &'a [u8; PAYLOAD_LEN]),
+    ) {
+        for cells in cells.chunks(WORD) {
+            let (at, mut marks, mut bit) = (self.cells.len(), 0, 0_u32);
+            self.cells.extend(cells.iter().map(|cell| {
+                let (pti, payload) = read(cell);
+                marks |= u64::from(pti.is_end()) << bit;
+                bit += 1;
+                let payload = *payload;
+                RawCell { pti, payload }
+            }));
+            self.mark(at, marks);
+        }
+    }
+    /// Sets the marks of up to 64 cells from `at` on.
+    #[inline]
+    fn mark(&mut self, at: usize, marks: u64) {
+        let (word, bit) = (at / WORD, at % WORD);
+        let parts = [marks << bit, (marks >> 1) >> (WORD - 1 - bit)];
+        for (word, part) in self.ends.iter_mut().skip(word).zip(parts) {
+            *word |= part;
+        }
+    }
+    /// Removes all cells.
+    fn clear(&mut self) {
+        self.cells.clear();
+        (self.ends, self.timing) = (Default::default(), None);
+    }
+    /// The marks of the cells from `first` on, in words of 64, and how many of the bits of each word count. Cells that
+    /// do not count have no marks.
+    fn marks(&self, first: u16, count: u16) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+        let (first, end) = (usize::from(first), usize::from(first) + usize::from(count));
+        let words = self.ends.iter().enumerate();
+        words.map(move |(index, word)| {
+            let begin = index * WORD;
+            let below = |place: usize| match place.saturating_sub(begin) {
+                bits if bits >= WORD => u64::MAX,
+                bits => (1 << bits) - 1,
+            };
+            (begin, word & below(end) & !below(first))
+        })
+    }
+    /// Number of ends of PDUs among `count` cells from `first` on.
+    #[inline]
+    #[must_use]
+    pub fn ends(&self, first: u16, count: u16) -> u16 {
+        let marks = self.marks(first, count);
+        marks.map(|(_, word)| word.count_ones() as u16).sum()
+    }
+    /// Number of cells up to the first end of a PDU among `count` cells from `first` on; all of them if none is an end.
+    #[must_use]
+    pub fn to_first_end(&self, first: u16, count: u16) -> u16 {
+        let found = self.marks(first, count).find(|(_, word)| *word != 0);
+        let index = found.map(|(begin, word)| begin + word.trailing_zeros() as usize);
+        index.map_or(count, |index| (index as u16 + 1).saturating_sub(first))
+    }
+    /// Number of cells behind the last end of a PDU among `count` cells from `first` on; all of them if none is an end.
+    #[must_use]
+    pub fn behind_last_end(&self, first: u16, count: u16) -> u16 {
+        let found = self.marks(first, count).rev().find(|(_, word)| *word != 0);
+        let index = found.map(|(begin, word)| begin + word.ilog2() as usize);
+        index.map_or(count, |index| {
+            (first + count).saturating_sub(index as u16 + 1)
+        })
     }
 }
 
@@ -109,8 +185,7 @@ impl RawPool {
         match self.given.pop_front() {
             Some(mut old) => match Arc::get_mut(&mut old) {
                 Some(cells) => {
-                    cells.cells.clear();
-                    cells.timing = None;
+                    cells.clear();
                     old
                 }
                 None => {
@@ -141,6 +216,7 @@ impl RawPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_block_is_used_again_when_nobody_refers_to_it() {
@@ -182,12 +258,45 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_pdu_and_other_kinds_of_cells_end_a_block() {
+    fn pdus_follow_each_other_in_a_block_and_other_kinds_of_cells_end_it() {
         let mut cells = RawCells::default();
         assert!(cells.takes(Pti::OAM_SEGMENT) && cells.takes(Pti::USER));
-        cells.push(Pti::USER, &[0; PAYLOAD_LEN]);
-        assert!(cells.takes(Pti::USER_END) && !cells.takes(Pti::OAM_SEGMENT));
         cells.push(Pti::USER_END, &[0; PAYLOAD_LEN]);
-        assert!(!cells.takes(Pti::USER));
+        assert!(
+            cells.takes(Pti::USER) && cells.takes(Pti::USER_END) && !cells.takes(Pti::OAM_SEGMENT)
+        );
+        assert_eq!(
+            (cells.room(Pti::USER), cells.room(Pti::OAM_SEGMENT)),
+            (RawCells::MOST - 1, 0)
+        );
+        let oam = RawCells::single(Pti::OAM_END_TO_END, [0; PAYLOAD_LEN]);
+        assert_eq!((oam.room(Pti::USER), oam.ends(0, 1)), (0, 0));
+    }
+
+    proptest! {
+        /// The marks of a block tell of any of its parts what a look at each cell tells.
+        #[test]
+        fn marks_are_those_of_the_cells(
+            ends in proptest::collection::vec(any::<bool>(), 1..RawCells::MOST + 1),
+            part in any::<(proptest::sample::Index, proptest::sample::Index, proptest::sample::Index)>(),
+        ) {
+            let mut block = RawCells::default();
+            let read = |end: &bool| (Pti::user(*end), &[0; PAYLOAD_LEN]);
+            let (front, rest) = ends.split_at(part.2.index(ends.len()));
+            front.iter().map(read).for_each(|(pti, payload)| block.push(pti, payload));
+            block.extend(rest, read);
+            prop_assert!(block.cells().iter().map(|cell| cell.pti.is_end()).eq(ends.iter().copied()));
+            let (a, b) = (part.0.index(ends.len() + 1), part.1.index(ends.len() + 1));
+            let (from, to) = (a.min(b), a.max(b));
+            let (first, count, seen) = (from as u16, (to - from) as u16, &ends[from..to]);
+            let number = seen.iter().filter(|end| **end).count();
+            prop_assert_eq!(usize::from(block.ends(first, count)), number);
+            let to_end = seen.iter().position(|end| *end).map_or(seen.len(), |at| at + 1);
+            prop_assert_eq!(usize::from(block.to_first_end(first, count)), to_end);
+            let behind = seen.iter().rev().position(|end| *end).unwrap_or(seen.len());
+            prop_assert_eq!(usize::from(block.behind_last_end(first, count)), behind);
+            block.clear();
+            prop_assert_eq!(block, RawCells::default());
+        }
     }
 }

@@ -110,8 +110,10 @@ impl RunReassembler {
         self.cells = 0;
     }
 
-    /// Takes a run. `Some` if it completes a PDU or shows that the PDU is bad. Runs without user data are ignored.
+    /// Takes a run of cells of one PDU. `Some` if it completes the PDU or shows that the PDU is bad. Runs without user
+    /// data are ignored.
     pub fn push(&mut self, run: CellRun) -> Option<Result<Received, PduError>> {
+        debug_assert!(!run.has_several(), "PDUs come one by one");
         let copied = (self.runs.is_empty() || !self.octets.is_empty()) && !self.skipping;
         let fits = self.cells + usize::from(run.count) <= self.max_cells;
         if copied

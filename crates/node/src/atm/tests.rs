@@ -1,5 +1,6 @@
 //! Scenarios and properties of ports, fabrics and adapters, driven as by a simulator.
 
+mod blocks;
 mod closing;
 mod conformance;
 mod frames;

@@ -447,9 +447,14 @@ impl<R: RouteSelect> Switch<R> {
         let outputs = &mut self.outputs;
         let touched = |port| outputs.push_back(Output::Touched(PortNo(port)));
         let switched = self.fabric.receive(port.0, run, now, touched);
-        let Switched::Local(run) = switched else {
-            return;
-        };
+        if let Switched::Local(run) = switched {
+            run.singles()
+                .for_each(|run| self.receive_own(port, run, now));
+        }
+    }
+
+    /// Cells of one PDU for the switch itself.
+    fn receive_own(&mut self, port: PortNo, run: CellRun, now: Instant) {
         let Some([signalling, management]) = self.receivers.get_mut(usize::from(port.0)) else {
             return;
         };

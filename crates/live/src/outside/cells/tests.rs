@@ -23,7 +23,22 @@ fn push(receiver: &mut Receiver, cell: [u8; CELL_LEN], now: Instant) -> Option<C
 /// Receives a single cell.
 fn receive(receiver: &mut Receiver, cell: [u8; CELL_LEN]) -> Option<CellRun> {
     assert!(push(receiver, cell, at(0)).is_none());
-    receiver.end()
+    end(receiver).pop()
+}
+
+/// The runs that are open.
+fn end(receiver: &mut Receiver) -> Vec<CellRun> {
+    let mut told = Vec::new();
+    receiver.end(&mut told);
+    runs(told)
+}
+
+fn runs(told: Vec<Event>) -> Vec<CellRun> {
+    let run = |event| match event {
+        Event::Cells(run) => run,
+        _ => panic!("an event without cells"),
+    };
+    told.into_iter().map(run).collect()
 }
 
 /// A cell as Dynamips sends it: VPI 0, VCI 100, last cell of its PDU. The HEC was computed by hand: CRC-8 of 00 00 06
@@ -83,6 +98,7 @@ fn one_wrong_bit_of_a_header_is_put_right() {
 #[test]
 fn cells_pass_in_their_order_as_long_as_they_follow_each_other_on_a_vc() {
     let mut receiver = Receiver::default();
+    receiver.keep_order(true);
     let cell = |vci, pti, fill: u8| {
         let run = CellRun::raw(Vc::new(0, vci), pti, [fill; PAYLOAD_LEN]);
         encode(&run).next().unwrap()
@@ -100,12 +116,12 @@ fn cells_pass_in_their_order_as_long_as_they_follow_each_other_on_a_vc() {
     for (n, cell) in cells.into_iter().enumerate() {
         runs.extend(push(&mut receiver, cell, at(n as u64)));
     }
-    runs.extend(receiver.end());
+    runs.extend(end(&mut receiver));
     let told: Vec<_> = runs
         .iter()
         .map(|run| (run.vc.vci, run.count, run.ends_pdu()))
         .collect();
-    // The end of a PDU ends a run, too.
+    // The next PDU comes long after the first one, so it is a run of its own.
     let expected = [
         (40, 2, false),
         (41, 1, true),
@@ -126,6 +142,65 @@ fn cells_pass_in_their_order_as_long_as_they_follow_each_other_on_a_vc() {
 }
 
 #[test]
+fn pdus_that_follow_each_other_are_one_run() {
+    let mut receiver = Receiver::default();
+    let cell = |end| {
+        let run = CellRun::raw(Vc::new(0, 41), Pti::user(end), [7; PAYLOAD_LEN]);
+        encode(&run).next().unwrap()
+    };
+    let (mut told, mut bucket) = (Vec::new(), Bucket::new(CellRate::OC3));
+    let packet = [true, false, true, true, false].map(cell);
+    for micros in [0, 20, 40, 60, 80] {
+        let now = Instant::ZERO + Duration::from_micros(micros);
+        receiver.packet(&packet, |header| header, (&mut bucket, now), &mut told);
+    }
+    receiver.end(&mut told);
+    let runs = runs(told);
+    let runs: Vec<_> = (runs.iter())
+        .map(|run| (run.count, run.ends(), run.tail()))
+        .collect();
+    // A PDU that has begun is not divided. The next one after 64 µs begins a run.
+    assert_eq!(runs, [(18, 11, 0), (7, 4, 1)]);
+    assert_eq!((receiver.user, receiver.ends), (25, 15));
+}
+
+/// Cells of VCs that alternate: one run for each VC, in which its cells have their order.
+#[test]
+fn cells_of_one_vc_are_one_run_between_cells_of_others() {
+    let cells: Vec<_> = (0..160_u16)
+        .map(|n| {
+            // VCI 41 and VCI 1065 have one place, so they end each other's runs.
+            let vci = [40, 41, 42, 41 + 1024][usize::from(n % 4)];
+            let pti = Pti::user(n % 3 == 0);
+            let run = CellRun::raw(Vc::new(0, vci), pti, [n as u8; PAYLOAD_LEN]);
+            encode(&run).next().unwrap()
+        })
+        .collect();
+    let take = |order: bool| {
+        let (mut receiver, mut told) = (Receiver::default(), Vec::new());
+        receiver.keep_order(order);
+        let mut bucket = Bucket::new(CellRate::of_cells(u32::MAX));
+        for packet in cells.chunks(27) {
+            receiver.packet(packet, |header| header, (&mut bucket, at(0)), &mut told);
+        }
+        receiver.end(&mut told);
+        runs(told)
+    };
+    let (gathered, in_order) = (take(false), take(true));
+    assert_eq!((in_order.len(), gathered.len()), (160, 2 + 80));
+    let of = |all: &[CellRun], vci: u16| {
+        let own = all.iter().filter(|run| run.vc.vci == vci);
+        own.flat_map(encode).collect::<Vec<_>>()
+    };
+    for vci in [40, 41, 42, 41 + 1024] {
+        assert_eq!(of(&gathered, vci).len(), 40);
+        assert!(of(&gathered, vci) == of(&in_order, vci));
+    }
+    let line: Vec<_> = in_order.iter().flat_map(encode).collect();
+    assert!(line == cells);
+}
+
+#[test]
 fn a_run_of_cells_without_an_end_has_a_limit() {
     let mut receiver = Receiver::default();
     let run = CellRun::raw(Vc::new(0, 40), Pti::USER, [0; PAYLOAD_LEN]);
@@ -133,7 +208,7 @@ fn a_run_of_cells_without_an_end_has_a_limit() {
     let runs: Vec<_> = (0..1000)
         .filter_map(|_| push(&mut receiver, cell, at(0)))
         .collect();
-    let most = RawCells::MOST as u16;
+    let most = aerostat_node::atm::RawCells::MOST as u16;
     assert!(runs.len() == 5 && runs.iter().all(|run| run.count == most));
 }
 
@@ -174,13 +249,16 @@ proptest! {
                 got.extend(push(&mut receiver, cell, at(1)));
             }
         }
-        got.extend(receiver.end());
-        let got = crate::assembly::sdus(&got);
+        got.extend(end(&mut receiver));
+        let mut got = crate::assembly::sdus(&got);
         for pair in &got {
             // A header whose damage looks like a single wrong bit can move a one-cell PDU to another VC.
             prop_assert!(sent.iter().any(|sent| sent.1 == pair.1));
         }
         if intact {
+            // The order is that of each VC.
+            got.sort_by_key(|pair| pair.0.vci);
+            sent.sort_by_key(|pair| pair.0.vci);
             prop_assert_eq!(got, sent);
         }
     }
@@ -195,6 +273,7 @@ proptest! {
         spans in prop::collection::vec((0..5_u16, 0..8_u8, 1..200_usize, any::<u8>()), 1..20),
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0..5_usize, 1..255_u8), 0..8),
         rate in prop::sample::select(vec![1000, 400_000]),
+        in_order in any::<bool>(),
     ) {
         let mut cells = Vec::new();
         for (vci, pti, count, fill) in spans {
@@ -213,21 +292,19 @@ proptest! {
         }
         let take = |step: usize| {
             let (mut receiver, mut told) = (Receiver::default(), Vec::new());
+            receiver.keep_order(in_order);
             let mut bucket = Bucket::new(CellRate::of_cells(rate));
             let mut policed = 0;
             for part in cells.chunks(step) {
                 let rest = (&mut bucket, at(7));
                 policed += receiver.packet(part, |header| header, rest, &mut told);
             }
-            told.extend(receiver.end().map(Event::Cells));
-            let runs: Vec<_> = told.into_iter().map(|event| match event {
-                Event::Cells(run) => {
-                    let times = run.times().unwrap();
-                    // Both ends are exact; between them lies rounding.
-                    let ends = (times.of(0), times.of(run.count - 1));
-                    (run.vc, run.clp, run.count, encode(&run).collect::<Vec<_>>(), ends)
-                }
-                _ => panic!("an event without cells"),
+            receiver.end(&mut told);
+            let runs: Vec<_> = runs(told).into_iter().map(|run| {
+                let times = run.times().unwrap();
+                // Both ends are exact; between them lies rounding.
+                let ends = (times.of(0), times.of(run.count - 1));
+                (run.vc, run.clp, run.count, encode(&run).collect::<Vec<_>>(), ends)
             }).collect();
             let counters = (receiver.idle, receiver.oam, receiver.user, receiver.ends, policed);
             let hec = (receiver.hec.good, receiver.hec.corrected, receiver.hec.discarded);

@@ -95,12 +95,16 @@ impl Sdus {
         }
     }
 
-    /// Takes cells. Queues the SDU that they complete, or an OAM cell, or drops it. False if the run's VC has no
+    /// Takes cells. Queues the SDUs that they complete, or an OAM cell, or drops them. False if the run's VC has no
     /// pseudowire here.
     pub(super) fn send(&mut self, run: &CellRun, up: bool) -> bool {
         let Some(place) = self.by_vc.get(&run.vc).copied() else {
             return false;
         };
+        if run.has_several() {
+            let mut singles = run.clone().singles();
+            return singles.all(|single| self.send(&single, up));
+        }
         let Some(wire) = self.wires.get_mut(place) else {
             return false;
         };
@@ -245,7 +249,7 @@ impl Sdus {
             } else if read.flags.cell {
                 wire.cell(&read, (bucket, receiver), now, told);
             } else {
-                told.extend(receiver.end().map(Event::Cells));
+                receiver.end(told);
                 told.extend(wire.sdu(&read, bucket, now).map(Event::Cells));
             }
         }

@@ -228,8 +228,13 @@ impl Pair {
             poll,
         }
     }
+    /// Links that keep the order of the line between VCs, too.
     fn on_loopback(packing: Packing) -> Self {
-        Self::new(free_addresses(), packing)
+        let mut pair = Self::new(free_addresses(), packing);
+        for link in &mut pair.links {
+            link.receiver.keep_order(true);
+        }
+        pair
     }
     /// Sends runs from the first link to the second, and returns what arrives.
     fn cross(&mut self, runs: &[CellRun]) -> Vec<CellRun> {
