@@ -171,8 +171,10 @@ packages() (
     set -e
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
+    # Both clones are of one commit, also if another one comes while the first is built.
+    git clone -q . "$scratch/one"
+    git clone -q "$scratch/one" "$scratch/another-name"
     for clone in one another-name; do
-        git clone -q . "$scratch/$clone"
         # Assertions of the other parts are no part of a package.
         env -u CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS -u CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS \
             "$scratch/$clone/packages/build" --out "$scratch/$clone.out"
