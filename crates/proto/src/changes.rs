@@ -2,28 +2,42 @@
 //!
 //! A reader of a large table, such as the stream of events of a run, must not compare all rows for each change of one.
 
-use std::collections::BTreeSet;
-
 /// Limit of names; beyond it all rows count as changed.
 pub const MOST: usize = 4096;
 
 /// Rows that may have changed.
 ///
-/// Reading is optional: without a reader it names all rows, and needs no memory.
+/// Reading is optional: without a reader it names all rows, and needs no memory. To note a row costs no more than to
+/// write it down, because calls come and go much more often than somebody looks: names that were noted several times
+/// are found when there are twice as many as the limit, and when they are taken.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Changes<K> {
     /// Any row.
     #[default]
     All,
-    /// These rows; a row may also be unchanged, or gone.
-    These(BTreeSet<K>),
+    /// These rows; a row may also be unchanged, or gone. After [`Self::take`] each is there once, in its order.
+    These(Vec<K>),
 }
 
 impl<K: Ord> Changes<K> {
     /// Records that a row may have changed, or is gone.
     pub fn note(&mut self, row: K) {
+        let Self::These(rows) = self else {
+            return;
+        };
+        if rows.last() != Some(&row) {
+            rows.push(row);
+        }
+        if rows.len() > 2 * MOST {
+            self.tidy();
+        }
+    }
+
+    /// Names each row once, or all rows if these are too many.
+    fn tidy(&mut self) {
         if let Self::These(rows) = self {
-            rows.insert(row);
+            rows.sort_unstable();
+            rows.dedup();
             if rows.len() > MOST {
                 *self = Self::All;
             }
@@ -44,7 +58,8 @@ impl<K: Ord> Changes<K> {
     /// The changes since the last call; [`Self::All`] at the first call.
     #[must_use]
     pub fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::These(BTreeSet::new()))
+        self.tidy();
+        std::mem::replace(self, Self::These(Vec::new()))
     }
 }
 
@@ -59,9 +74,18 @@ mod tests {
         assert_eq!(changes.take(), Changes::All);
         assert!(changes.is_empty());
         (0..3).chain(0..3).for_each(|row| changes.note(row));
-        assert_eq!(changes.take(), Changes::These([0, 1, 2].into()));
-        assert_eq!(changes.take(), Changes::These([].into()));
+        assert_eq!(changes.take(), Changes::These(vec![0, 1, 2]));
+        assert_eq!(changes.take(), Changes::These(vec![]));
         (0..=MOST).for_each(|row| changes.note(row));
+        assert_eq!(changes.take(), Changes::All);
+        (0..=2 * MOST).for_each(|row| changes.note(row));
         assert_eq!(changes, Changes::All);
+        changes.take();
+        // The same rows again and again are no more than they are.
+        (0..10 * MOST).for_each(|number| changes.note(number % MOST));
+        let Changes::These(rows) = changes.take() else {
+            panic!("{MOST} rows are within the limit");
+        };
+        assert!(rows.into_iter().eq(0..MOST));
     }
 }

@@ -58,7 +58,7 @@ impl Host {
     /// The rows that may have changed since the last call of this method; all of them at the first call.
     pub fn take_changes(&mut self) -> HostChanges {
         let calls = self.signalling.take_changes();
-        let mut flows = Changes::These([].into());
+        let mut flows = Changes::These(Vec::new());
         for slot in &mut self.slots {
             match (slot.kind, &mut slot.service) {
                 (ServiceKind::Mpc, Some(Service::Mpc(mpc))) => flows = mpc.take_changes(),
