@@ -435,6 +435,18 @@ impl Fabric {
         port: u16,
         mut run: CellRun,
         now: Instant,
+        touched: impl FnMut(u16),
+    ) -> Switched {
+        self.take(port, &mut run, now, touched)
+    }
+
+    /// Like [`Self::receive`]; the run is taken from its place, and what is left there has no meaning.
+    #[inline]
+    pub fn take(
+        &mut self,
+        port: u16,
+        run: &mut CellRun,
+        now: Instant,
         mut touched: impl FnMut(u16),
     ) -> Switched {
         let Some(input) = self.ports.get_mut(usize::from(port)) else {
@@ -442,17 +454,17 @@ impl Fabric {
         };
         input.counters.cells_in += u64::from(run.count);
         if !input.up {
-            return self.discard(port, &run, DropReason::LinkDown, now);
+            return self.discard(port, run, DropReason::LinkDown, now);
         }
         let index = input.input.get(run.vc);
         let connection = index.and_then(|index| self.connections.get_mut(index));
         let (Some(index), Some(connection)) = (index, connection) else {
-            return self.discard(port, &run, DropReason::UnknownVc, now);
+            return self.discard(port, run, DropReason::UnknownVc, now);
         };
         connection.cells_in += u64::from(run.count);
         if let Some(policer) = &mut connection.policer {
             let line = input.line;
-            match admit(policer, &mut run, now, line) {
+            match admit(policer, run, now, line) {
                 Some(Verdict::Pass) => {}
                 Some(Verdict::Tag(why)) => {
                     run.clp = true;
@@ -460,9 +472,12 @@ impl Fabric {
                 }
                 Some(Verdict::Discard(why)) => {
                     connection.policed(why, 1);
-                    return self.discard(port, &run, DropReason::Policed, now);
+                    return self.discard(port, run, DropReason::Policed, now);
                 }
-                None => return self.receive_parts(index, run, now, &mut touched),
+                None => {
+                    let run = core::mem::take(run);
+                    return self.receive_parts(index, run, now, &mut touched);
+                }
             }
         }
         // The common case: user data from one port to one other port.
@@ -473,12 +488,12 @@ impl Fabric {
             && let Some(port) = self.ports.get_mut(usize::from(leaf.to.port))
         {
             connection.cells_out += u64::from(run.count);
-            if port.output.offer(leaf.queue, &mut run, now).accepted > 0 {
+            if port.output.offer(leaf.queue, run, now).accepted > 0 {
                 touched(leaf.to.port);
             }
             return Switched::Queued;
         }
-        self.forward(index, run, now, touched)
+        self.forward(index, core::mem::take(run), now, touched)
     }
 
     /// Receives a run of which perhaps not all cells conform.
