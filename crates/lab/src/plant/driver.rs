@@ -7,10 +7,10 @@
 //! at that instant: before a node's control plane acts, its ports are brought up to date. In virtual time a cell that
 //! only passes through switches has no event of its own ([`trains`](super::trains)).
 //!
-//! **Lines out of the network.** What leaves by a line to an outlet ([`Node::is_outlet`]) changes nothing in the network,
-//! and leaves the program when the driver's step is over. So the first event of such a line in a step is put off to the
-//! end of the step, and then all cells that are due leave and arrive in one event. The port decides its departures in
-//! the same order, because it decides those that are due before it queues further cells
+//! **Lines out of the network.** Cells that leave by a line to an outlet ([`Node::is_outlet`]) change nothing in the
+//! network, and leave the program when the driver's step is over. So the first event of such a line in a step is put
+//! off to the end of the step, and then all cells that are due leave and arrive in one event. The port decides its
+//! departures in the same order, because it decides those that are due before it queues further cells
 //! ([`OutputPort::allow_late_turns`](aerostat_node::atm::OutputPort::allow_late_turns)).
 //!
 //! **Power.** A node that starts assumes that its links are up. It is told at once of those that are down, and of every

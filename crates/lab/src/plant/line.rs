@@ -177,7 +177,7 @@ pub struct Line<M> {
     pub(super) settled: Key,
     /// True if its event waits for the end of the driver's step; see [`Driver::horizon`](super::Driver::horizon).
     pub(super) put_off: bool,
-    /// True if the network lagged behind when its event was last put off: see [`Driver::is_late`](super::Driver::is_late).
+    /// True if the network lagged behind ([`Driver::is_late`](super::Driver::is_late)) when its event was last put off.
     pub(super) late: bool,
     /// Its use before its rate last changed: cells sent until then, and how long they took.
     pub(super) before: (u64, Duration),

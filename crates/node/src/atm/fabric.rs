@@ -17,21 +17,19 @@ mod through;
 pub use through::Through;
 
 use self::connection::{Connection, Leaf};
-use self::policing::{Policed, police};
+use self::policing::{Policed, admit, police};
 use super::counters::{CellCounters, DropReason, UpcCounters};
 use super::pdu::{CellRun, Content, Pdu};
 use super::police::{DEFAULT_CDVT, Policer, Policing, Verdict};
 use super::port::{Admission, DroppedPdu, OutputPort, PortLimits, QueueConfig, QueueId, Tuning};
 use super::rate::CellRate;
 use super::table::VcTable;
-use super::timing::Timing;
 use aerostat_proto::{Changes, Duration, Instant};
 use aerostat_wire::cell::Pti;
 use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::{TrafficParams, Vc};
 use slab::Slab;
 use std::collections::VecDeque;
-use std::sync::Arc;
 pub use table::{FabricError, FabricOp, PortVc};
 
 #[derive(Debug)]
@@ -637,35 +635,6 @@ fn log(
             },
         ));
     }
-}
-
-/// Polices a run if all its cells have the same verdict for sure: a single cell, or a run whose cells all pass. `None`
-/// if the run has to be judged cell by cell; then the policer is unchanged.
-///
-/// Each cell counts at the time when its source sends it. Cells of a run without such times follow each other at the
-/// rate of the line, and the run gets these times.
-#[inline]
-fn admit(
-    policer: &mut Policer,
-    run: &mut CellRun,
-    now: Instant,
-    line: CellRate,
-) -> Option<Verdict> {
-    let first = run.first();
-    if run.count == 1 {
-        let at = if run.has_times() {
-            run.times().map_or(now, |times| times.of(first))
-        } else {
-            now
-        };
-        return Some(policer.police(run.clp, at, run.rounding()));
-    }
-    let times = run.times().unwrap_or_else(|| {
-        let times = Timing::even(now, first, line);
-        run.timing = Some(Arc::new(times));
-        times
-    });
-    policer.passes_all(run, &times)
 }
 
 fn is_segment_oam(run: &CellRun) -> bool {

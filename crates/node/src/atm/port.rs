@@ -146,7 +146,7 @@ pub struct OutputPort {
     up: bool,
     /// Latest time that the port has seen.
     told: Instant,
-    /// What leaves at once before further cells are queued, if the driver may be late: see [`OutputPort::allow_late`].
+    /// Cells that leave at once before others are queued, if the driver may be late: see [`OutputPort::allow_late`].
     late: Option<Most>,
     /// Time of the driver's clock: see [`OutputPort::set_clock`].
     clock: Instant,
@@ -326,7 +326,7 @@ impl OutputPort {
         self.offer(id, &mut run, now)
     }
 
-    /// Like [`Self::enqueue`]; the run is taken from its place, and what is left there has no meaning.
+    /// Like [`Self::enqueue`]; the run is taken from its place; the rest there has no meaning.
     #[inline]
     pub(super) fn offer(&mut self, id: QueueId, run: &mut CellRun, now: Instant) -> Admission {
         self.told = self.told.max(now);

@@ -32,7 +32,7 @@ const WORD: usize = u64::BITS as usize;
 /// Consecutive cells of one VC: one cell that is not user data, or user cells, of any number of PDUs. All have the same
 /// CLP and the same congestion bit.
 ///
-/// What queues and counters need of a block stands together in front, so they need no look at its cells.
+/// The facts of a block that queues and counters need stand together in front, so no cell is looked at for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct RawCells {
@@ -86,7 +86,7 @@ impl RawCells {
                 .last()
                 .is_none_or(|last| last.pti.is_user() && pti.is_user())
     }
-    /// True if the cells are user data, or there are none.
+    /// True if the cells are user data, or if the block is empty.
     #[inline]
     #[must_use]
     pub const fn is_user(&self) -> bool {
