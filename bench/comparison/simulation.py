@@ -1,11 +1,14 @@
-"""Virtual time: four TCP flows over an OC-3, beside ns-3."""
+"""Virtual time: four TCP flows over an OC-3, beside ns-3; telephone calls, in virtual and in real time."""
 
 import json
+import os
 import pathlib
+import re
 import shutil
+import time
 
-from .aerostat import run_in_virtual_time
-from .machine import ROOT, Died, Missing, run, timed_run
+from .aerostat import LABS, Lab, run_in_virtual_time
+from .machine import ROOT, Died, Missing, cpu_time, run, timed_run
 from .rounds import Goal, Row
 
 SOURCE = ROOT / "bench" / "ns3" / "dumbbell.cc"
@@ -79,3 +82,59 @@ def four_tcp(context):
     megabits = {name: [value and carried[name] * seconds / value for value in all_of] for name, all_of in values.items()}
     yield Row("... megabits delivered for each second of processor time", "Aerostat", "Mb/s",
               [("ns-3, Debian's build", None), ("ns-3, optimised", None)], digits=0).fill(megabits, skipped)
+
+
+EXCHANGES, CALLS = 20, 50
+EXCHANGE = re.compile(r"^  exchange:\n.*", re.MULTILINE | re.DOTALL)
+
+
+def telephones(seconds):
+    """bench/labs/voice.atm.yml with 20 exchanges that make 50 calls each, of so many seconds. Cells of all calls are
+    spread over the 20 ms: each call begins 1.02 ms behind the one before."""
+    text = (LABS / "voice.atm.yml").read_text(encoding="utf-8")
+    head, call = EXCHANGE.search(text).group(0).split("sockets:\n")
+
+    def calls(first):
+        for number in range(first, first + CALLS):
+            start = f"start: {1_000_000 + 1020 * number}us"
+            yield call.replace("name: call", f"name: c{number}").replace("start: 1s", start)
+    lines = []
+    for number in range(EXCHANGES):
+        own = head.replace("exchange", f"e{number}").replace("10.1.0.11", f"10.1.0.{11 + number}")
+        lines += [own, "sockets:\n", *calls(number * CALLS)]
+    return EXCHANGE.sub(lambda _: "".join(lines), text).replace("pdus: 500", f"pdus: {50 * seconds}")
+
+
+def voice(context):
+    """1000 telephone calls through three switches, a cell of each every 20 ms: in virtual time, and in real time."""
+    talk, live = (5, 2) if context.quick else (20, 10)
+    path = context.scratch / "voice.atm.yml"
+    path.write_text(telephones(talk), encoding="utf-8")
+
+    def simulated():
+        command = [context.aerostat, "run", "-q", "-o", "json", path]
+        took, text = timed_run(command, context.scratch, environment=dict(os.environ, NO_COLOR="1"))
+        spoken = [program for program in json.loads(text)["programs"] if program["sent"]]
+        came, sent = sum(program["delivered"] for program in spoken), EXCHANGES * CALLS * 50 * talk
+        if came != sent:
+            raise Died(f"{came} of {sent} cells came")
+        return talk / took
+
+    def real():
+        lab = Lab(context, "voice.atm.yml", "-q", "--embedded", text=telephones(live + 10))
+        try:
+            # All calls are there.
+            time.sleep(3)
+            before, start = cpu_time([lab.process.pid]), time.monotonic()
+            time.sleep(live)
+            return 100 * (cpu_time([lab.process.pid]) - before) / (time.monotonic() - start)
+        finally:
+            lab.stop()
+
+    title = f"{EXCHANGES * CALLS} telephone calls through three switches"
+    contenders, skipped = {"virtual time": simulated, "real time": real}, {}
+    values = context.rounds.measure(title, contenders, skipped)
+    context.keep(title, values, skipped)
+    yield Row(f"{title}, virtual time", "virtual time", "s/s", [(None, Goal(50, unit="s/s"))], digits=1).fill(values, skipped)
+    yield Row("... real time", "real time", "%", [(None, Goal(15, at_most=True, unit="% of a core"))], True, 1
+              ).fill(values, skipped)

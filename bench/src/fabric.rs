@@ -129,10 +129,9 @@ impl Crossing {
                     .look_ahead(0, next.iter().take(Fabric::AHEAD).copied());
             }
             let place = &mut self.sources[turn % SOURCES];
-            let mut run = std::mem::take(&mut place.run);
-            run.vc = self.order[self.next];
+            place.run.vc = self.order[self.next];
             self.next += 1;
-            self.fabric.receive(0, run, self.now, |_| ());
+            self.fabric.take(0, &mut place.run, self.now, |_| ());
             let Some(output) = self.fabric.output_mut(1) else {
                 continue;
             };

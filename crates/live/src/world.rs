@@ -20,10 +20,11 @@
 //!
 //! **Cost.** Single cells cost events of their own at every line, as in virtual time without trains. Turns bound this:
 //! one for each PDU and each 50 µs while one queue sends, and about one for each 3 µs while several compete. Cells of
-//! one VC that come from outside together are one run, whatever PDUs they have (`outside/cells/gathering.rs`). While
-//! the network is more than [`LATE`] behind, queues that compete take turns of 50 µs as well, so that a processor that
-//! is too slow for single cells costs their interleaving, and no throughput. `inspect lab` counts the events of such
-//! times.
+//! one VC that come from outside together are one run, whatever PDUs they have (`outside/cells/gathering.rs`). All
+//! cells that leave the lab by one line in one step are one event (`plant/driver.rs`, "Lines out of the network").
+//! While the network is more than [`LATE`] behind, queues that compete take turns of 50 µs as well, so that a processor
+//! that is too slow for single cells costs their interleaving, and no throughput. `inspect lab` counts the events of
+//! such times.
 //!
 //! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at
 //! its own time, not at the driver's. So departures keep their spacing through every switch, and a late driver causes
@@ -588,6 +589,11 @@ impl Driver for World {
 
     fn clock(&self) -> Option<Instant> {
         Some(self.clock).filter(|_| self.leaves)
+    }
+
+    fn horizon(&self) -> Option<Instant> {
+        // Captures tell the time of each cell.
+        Some(self.clock).filter(|_| self.captures.is_empty())
     }
 
     fn plant(&self) -> &Plant<LabNode, RunLine> {

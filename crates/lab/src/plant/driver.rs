@@ -7,6 +7,12 @@
 //! at that instant: before a node's control plane acts, its ports are brought up to date. In virtual time a cell that
 //! only passes through switches has no event of its own ([`trains`](super::trains)).
 //!
+//! **Lines out of the network.** Cells that leave by a line to an outlet ([`Node::is_outlet`]) change nothing in the
+//! network, and leave the program when the driver's step is over. So the first event of such a line in a step is put
+//! off to the end of the step, and then all cells that are due leave and arrive in one event. The port decides its
+//! departures in the same order, because it decides those that are due before it queues further cells
+//! ([`OutputPort::allow_late_turns`](aerostat_node::atm::OutputPort::allow_late_turns)).
+//!
 //! **Power.** A node that starts assumes that its links are up. It is told at once of those that are down, and of every
 //! later change. Cells on a line that goes down are lost.
 
@@ -46,6 +52,12 @@ pub trait Driver: Sized {
     /// Time of the driver's clock, if it may be ahead of the plant's time, as in real time. Shapers send no bursts to
     /// catch up with it ([`OutputPort::set_clock`](aerostat_node::atm::OutputPort::set_clock)).
     fn clock(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The time up to which the driver handles events in its present step, if lines out of the network may wait for
+    /// everything else of the step ("Lines out of the network" in the documentation of this module).
+    fn horizon(&self) -> Option<Instant> {
         None
     }
 
@@ -179,7 +191,8 @@ pub trait Driver: Sized {
         let key = self.plant().key;
         self.settle(line, key);
         let (from, now) = (self.plant().line(line).from, self.plant().now);
-        let (late, clock) = (self.is_late(), self.clock());
+        let late = self.is_late() || self.plant().line(line).late;
+        let clock = self.clock();
         while self.plant().trains.is_single(line.0)
             && let Some(departure) = (self.plant_mut().output(from)).and_then(|output| {
                 if Self::IN_TURNS {
@@ -213,21 +226,50 @@ pub trait Driver: Sized {
 
     /// Cells have left the port in front of a line, or have arrived at its end.
     fn event_of_line(&mut self, line: LineId) {
-        let plant = self.plant_mut();
-        let now = plant.now;
-        let on_the_way = &mut plant.lines[line.0 as usize].on_the_way;
-        let arrived = on_the_way.pop_front_if(|front| front.0 <= now);
+        if self.puts_off(line) {
+            return;
+        }
+        let arrived = self.plant_mut().arrived(line);
         self.advance(line);
         // This cannot be done when the port is touched, because the node has yet to report the packet that found no
         // room.
         if self.plant().tells_drops {
             self.tell_drops(line);
         }
-        if let Some((_, run)) = arrived {
+        if let Some(run) = arrived {
             self.arrive(line, run);
+        }
+        if self.plant().leads_out(line) {
+            while let Some(run) = self.plant_mut().arrived(line) {
+                self.arrive(line, run);
+            }
+            self.plant_mut().reschedule(line);
         }
         self.trains_of(line);
         self.tell_harmed();
+    }
+
+    /// Puts the event of a line out of the network off to the end of the driver's step; false for another line, and at
+    /// that end.
+    fn puts_off(&mut self, line: LineId) -> bool {
+        let (horizon, late, clock) = (self.horizon(), self.is_late(), self.clock());
+        let plant = self.plant();
+        let now = plant.now;
+        let waits = !plant.line(line).put_off && plant.leads_out(line);
+        let until = horizon.filter(|until| waits && *until > now);
+        let plant = self.plant_mut();
+        let on = &mut plant.lines[line.0 as usize];
+        on.put_off = until.is_some();
+        let (from, source) = (on.from, on.source);
+        if let Some(until) = until {
+            on.late = late;
+            plant.schedule.set(source, Some(until));
+            if let Some(output) = plant.output(from) {
+                output.allow_late_turns();
+                output.set_clock(clock.unwrap_or(now));
+            }
+        }
+        until.is_some()
     }
 
     /// Cells enter a line.
@@ -338,8 +380,17 @@ pub trait Driver: Sized {
             }
         }
         self.plant_mut().touched = touched;
-        if let Some(run) = kept {
-            self.with_node(to.node, |node, now| node.cells(to.port, run, now));
+        match kept {
+            Some(run) if self.plant().leads_out(line) => {
+                let plant = self.plant_mut();
+                if let Some(outlet) = plant.node_mut(to.node) {
+                    outlet.cells(to.port, run, now);
+                    plant.note_node(to.node);
+                }
+                self.drain(to.node);
+            }
+            Some(run) => self.with_node(to.node, |node, now| node.cells(to.port, run, now)),
+            None => {}
         }
         if self.plant().books {
             self.tell_discards(to.node);

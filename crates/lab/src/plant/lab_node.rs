@@ -316,7 +316,7 @@ impl Node for LabNode {
     fn forward(
         &mut self,
         port: u16,
-        run: CellRun,
+        mut run: CellRun,
         now: Instant,
         touched: &mut Vec<u16>,
     ) -> Option<CellRun> {
@@ -332,7 +332,7 @@ impl Node for LabNode {
             }
             Self::Switch(switch) => {
                 let fabric = switch.fabric_mut();
-                fabric.receive(port, run, now, |port| touched.push(port));
+                fabric.take(port, &mut run, now, |port| touched.push(port));
                 None
             }
         }
@@ -433,6 +433,11 @@ impl Node for LabNode {
             Self::Outside(outside) => outside.connected,
             Self::Station(_) | Self::Switch(_) => true,
         }
+    }
+
+    #[inline]
+    fn is_outlet(&self) -> bool {
+        matches!(self, Self::Outside(_))
     }
 
     fn keep_books(&mut self) {

@@ -175,6 +175,10 @@ pub struct Line<M> {
     pub(super) on_the_way: VecDeque<(Instant, CellRun)>,
     /// How far the port in front of it is brought up to date.
     pub(super) settled: Key,
+    /// True if its event waits for the end of the driver's step; see [`Driver::horizon`](super::Driver::horizon).
+    pub(super) put_off: bool,
+    /// True if the network lagged behind ([`Driver::is_late`](super::Driver::is_late)) when its event was last put off.
+    pub(super) late: bool,
     /// Its use before its rate last changed: cells sent until then, and how long they took.
     pub(super) before: (u64, Duration),
 }
@@ -192,6 +196,8 @@ impl<M> Line<M> {
             source,
             on_the_way: VecDeque::new(),
             settled: (0, 0),
+            put_off: false,
+            late: false,
             before: (0, Duration::ZERO),
         }
     }

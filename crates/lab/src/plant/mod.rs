@@ -67,7 +67,7 @@ pub use operation::Operation;
 
 use crate::circuits::{LinkCounters, Network};
 use crate::model::{self, NodeKind};
-use aerostat_node::atm::{Key, OutputPort, Pdu, Trains};
+use aerostat_node::atm::{CellRun, Key, OutputPort, Pdu, Trains};
 use aerostat_node::host::Station;
 use aerostat_node::ip::books::Place;
 use aerostat_node::switch::Switch;
@@ -484,14 +484,31 @@ impl<N: Node, M> Plant<N, M> {
         carries && self.ends(link).iter().all(on)
     }
 
+    /// True if the far end of a line is an outlet: see [`Node::is_outlet`].
+    fn leads_out(&self, line: LineId) -> bool {
+        self.node(self.line(line).to.node)
+            .is_some_and(Node::is_outlet)
+    }
+
+    /// The next cells that have arrived on a line by now.
+    fn arrived(&mut self, line: LineId) -> Option<CellRun> {
+        let now = self.now;
+        let on_the_way = &mut self.lines[line.0 as usize].on_the_way;
+        Some(on_the_way.pop_front_if(|front| front.0 <= now)?.1)
+    }
+
     /// Updates the event of a line in the schedule.
     fn reschedule(&mut self, line: LineId) {
         let Line {
             from,
             source,
             on_the_way,
+            put_off,
             ..
         } = &self.lines[line.0 as usize];
+        if *put_off {
+            return;
+        }
         let (from, source) = (*from, *source);
         let mut next = on_the_way.front().map(|front| front.0);
         if !self.trains.is_single(line.0) {

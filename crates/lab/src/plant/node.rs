@@ -69,6 +69,11 @@ pub trait Node {
     fn is_connected(&self) -> bool {
         true
     }
+    /// True if the node only hands on the cells that it gets, to a peer outside the network: nothing in the network
+    /// depends on when it gets them.
+    fn is_outlet(&self) -> bool {
+        false
+    }
     /// Starts to record the packets that the node loses.
     fn keep_books(&mut self) {}
     /// Starts to report the steps of data units inside the node.

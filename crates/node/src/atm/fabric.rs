@@ -17,21 +17,19 @@ mod through;
 pub use through::Through;
 
 use self::connection::{Connection, Leaf};
-use self::policing::{Policed, police};
+use self::policing::{Policed, admit, police};
 use super::counters::{CellCounters, DropReason, UpcCounters};
 use super::pdu::{CellRun, Content, Pdu};
 use super::police::{DEFAULT_CDVT, Policer, Policing, Verdict};
 use super::port::{Admission, DroppedPdu, OutputPort, PortLimits, QueueConfig, QueueId, Tuning};
 use super::rate::CellRate;
 use super::table::VcTable;
-use super::timing::Timing;
 use aerostat_proto::{Changes, Duration, Instant};
 use aerostat_wire::cell::Pti;
 use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::{TrafficParams, Vc};
 use slab::Slab;
 use std::collections::VecDeque;
-use std::sync::Arc;
 pub use table::{FabricError, FabricOp, PortVc};
 
 #[derive(Debug)]
@@ -435,6 +433,18 @@ impl Fabric {
         port: u16,
         mut run: CellRun,
         now: Instant,
+        touched: impl FnMut(u16),
+    ) -> Switched {
+        self.take(port, &mut run, now, touched)
+    }
+
+    /// Like [`Self::receive`]; the run is taken from its place, and what is left there has no meaning.
+    #[inline]
+    pub fn take(
+        &mut self,
+        port: u16,
+        run: &mut CellRun,
+        now: Instant,
         mut touched: impl FnMut(u16),
     ) -> Switched {
         let Some(input) = self.ports.get_mut(usize::from(port)) else {
@@ -442,17 +452,17 @@ impl Fabric {
         };
         input.counters.cells_in += u64::from(run.count);
         if !input.up {
-            return self.discard(port, &run, DropReason::LinkDown, now);
+            return self.discard(port, run, DropReason::LinkDown, now);
         }
         let index = input.input.get(run.vc);
         let connection = index.and_then(|index| self.connections.get_mut(index));
         let (Some(index), Some(connection)) = (index, connection) else {
-            return self.discard(port, &run, DropReason::UnknownVc, now);
+            return self.discard(port, run, DropReason::UnknownVc, now);
         };
         connection.cells_in += u64::from(run.count);
         if let Some(policer) = &mut connection.policer {
             let line = input.line;
-            match admit(policer, &mut run, now, line) {
+            match admit(policer, run, now, line) {
                 Some(Verdict::Pass) => {}
                 Some(Verdict::Tag(why)) => {
                     run.clp = true;
@@ -460,9 +470,12 @@ impl Fabric {
                 }
                 Some(Verdict::Discard(why)) => {
                     connection.policed(why, 1);
-                    return self.discard(port, &run, DropReason::Policed, now);
+                    return self.discard(port, run, DropReason::Policed, now);
                 }
-                None => return self.receive_parts(index, run, now, &mut touched),
+                None => {
+                    let run = core::mem::take(run);
+                    return self.receive_parts(index, run, now, &mut touched);
+                }
             }
         }
         // The common case: user data from one port to one other port.
@@ -473,12 +486,12 @@ impl Fabric {
             && let Some(port) = self.ports.get_mut(usize::from(leaf.to.port))
         {
             connection.cells_out += u64::from(run.count);
-            if port.output.offer(leaf.queue, &mut run, now).accepted > 0 {
+            if port.output.offer(leaf.queue, run, now).accepted > 0 {
                 touched(leaf.to.port);
             }
             return Switched::Queued;
         }
-        self.forward(index, run, now, touched)
+        self.forward(index, core::mem::take(run), now, touched)
     }
 
     /// Receives a run of which perhaps not all cells conform.
@@ -622,35 +635,6 @@ fn log(
             },
         ));
     }
-}
-
-/// Polices a run if all its cells have the same verdict for sure: a single cell, or a run whose cells all pass. `None`
-/// if the run has to be judged cell by cell; then the policer is unchanged.
-///
-/// Each cell counts at the time when its source sends it. Cells of a run without such times follow each other at the
-/// rate of the line, and the run gets these times.
-#[inline]
-fn admit(
-    policer: &mut Policer,
-    run: &mut CellRun,
-    now: Instant,
-    line: CellRate,
-) -> Option<Verdict> {
-    let first = run.first();
-    if run.count == 1 {
-        let at = if run.has_times() {
-            run.times().map_or(now, |times| times.of(first))
-        } else {
-            now
-        };
-        return Some(policer.police(run.clp, at, run.rounding()));
-    }
-    let times = run.times().unwrap_or_else(|| {
-        let times = Timing::even(now, first, line);
-        run.timing = Some(Arc::new(times));
-        times
-    });
-    policer.passes_all(run, &times)
 }
 
 fn is_segment_oam(run: &CellRun) -> bool {

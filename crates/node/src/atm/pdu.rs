@@ -347,17 +347,19 @@ impl CellRun {
         match &self.content {
             Content::Nothing => false,
             Content::Pdu(_) | Content::Train(_) => true,
-            Content::Raw(_) => self.pti(0).is_user(),
+            Content::Raw(cells) => cells.is_user(),
         }
     }
     /// True if the last cell of the run is the last cell of a PDU.
+    #[inline(always)]
     #[must_use]
     pub fn ends_pdu(&self) -> bool {
         match &self.content {
             Content::Nothing => false,
             Content::Pdu(pdu) => self.first + self.count == pdu.cells(),
             Content::Train(train) => train.is_end(self.first + self.count),
-            Content::Raw(_) => self.pti(self.count.saturating_sub(1)).is_end(),
+            Content::Raw(cells) if self.count == 1 => cells.is_end(self.first),
+            Content::Raw(cells) => cells.is_end(self.first + self.count.saturating_sub(1)),
         }
     }
     /// True if the first cell is the last cell of a PDU.
@@ -366,11 +368,10 @@ impl CellRun {
             Content::Nothing => false,
             Content::Pdu(pdu) => self.first + 1 == pdu.cells(),
             Content::Train(train) => train.is_end(self.first + 1),
-            Content::Raw(_) => self.pti(0).is_end(),
+            Content::Raw(cells) => cells.is_end(self.first),
         }
     }
     /// Number of ends of PDUs in the run.
-    #[inline]
     #[must_use]
     pub fn ends(&self) -> u16 {
         match &self.content {
@@ -378,7 +379,7 @@ impl CellRun {
                 train.ends_before(self.first + self.count) - train.ends_before(self.first)
             }
             Content::Pdu(_) => u16::from(self.ends_pdu()),
-            Content::Raw(_) if self.count == 1 => u16::from(self.pti(0).is_end()),
+            Content::Raw(cells) if self.count == 1 => u16::from(cells.is_end(self.first)),
             Content::Raw(cells) => cells.ends(self.first, self.count),
             Content::Nothing => 0,
         }
@@ -427,6 +428,7 @@ impl CellRun {
         match &self.content {
             Content::Nothing => 0,
             Content::Pdu(pdu) => u16::from(self.first + self.count == pdu.cells()),
+            Content::Raw(cells) if self.count == 1 => u16::from(cells.is_end(self.first)),
             Content::Raw(_) | Content::Train(_) => self.ends(),
         }
     }

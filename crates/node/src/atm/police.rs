@@ -70,8 +70,8 @@ impl Gcra {
     #[inline]
     pub const fn conforms_within(&self, now: Instant, rounding: u64) -> bool {
         let expected = self.nanos.saturating_add((self.fraction > 0) as u64);
-        let latest = now.as_nanos().saturating_add(self.limit);
-        latest.saturating_add(rounding) >= expected
+        let early = expected.saturating_sub(now.as_nanos());
+        early <= self.limit.saturating_add(rounding)
     }
     /// Updates the state for a conforming cell.
     #[inline]

@@ -41,7 +41,7 @@ use super::queue::{Buffer, VcQueue};
 use super::rate::{CellRate, Pacer};
 use super::runs::RunStore;
 use super::table::VcTable;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::Instant;
 use aerostat_wire::{TrafficParams, Vc};
 pub use config::{PortLimits, QueueConfig};
 use config::{class_of, is_guaranteed};
@@ -146,15 +146,15 @@ pub struct OutputPort {
     up: bool,
     /// Latest time that the port has seen.
     told: Instant,
-    /// True if the driver may be late: see [`OutputPort::allow_late`].
-    late: bool,
+    /// Cells that leave at once before others are queued, if the driver may be late: see [`OutputPort::allow_late`].
+    late: Option<Most>,
     /// Time of the driver's clock: see [`OutputPort::set_clock`].
     clock: Instant,
     /// The frames in which cells leave; `None` if they leave one by one.
     framing: Option<Framing>,
     /// Time from the moment at which the line is free, and a cell waits, to that at which cells are chosen: the
-    /// preamble of a frame. Nothing without frames, and while a frame is filled.
-    lead: Duration,
+    /// preamble of a frame, in nanoseconds. Nothing without frames, and while a frame is filled.
+    lead: u64,
     /// Cells for which the frame has room that is filled.
     room: u16,
     /// Departures that were due before the last cells were queued, and that the driver has not taken yet.
@@ -190,10 +190,10 @@ impl OutputPort {
             drops: None,
             up: true,
             told: Instant::ZERO,
-            late: false,
+            late: None,
             clock: Instant::ZERO,
             framing: None,
-            lead: Duration::ZERO,
+            lead: 0,
             room: u16::MAX,
             departed: VecDeque::new(),
             over: Vec::new(),
@@ -326,92 +326,85 @@ impl OutputPort {
         self.offer(id, &mut run, now)
     }
 
-    /// Like [`Self::enqueue`]; the run is taken from its place.
+    /// Like [`Self::enqueue`]; the run is taken from its place; the rest there has no meaning.
     #[inline]
     pub(super) fn offer(&mut self, id: QueueId, run: &mut CellRun, now: Instant) -> Admission {
-        let slot = self.runs.park(run);
         self.told = self.told.max(now);
-        if self.late {
+        if self.late.is_some() {
             self.catch_up(now);
         }
-        if !self.up {
-            return self.enqueue_down(id, slot, now);
+        // The usual case: nothing is near a limit, so no cell is dropped.
+        if self.up
+            && let Some(queue) = self.queues.get_mut(id.0 as usize)
+            && !queue.special
+        {
+            let (was_empty, count, pool) = (queue.cells == 0, run.count, queue.pool());
+            let level = (self.pools[pool], &self.buffers[pool]);
+            if queue.push_whole(run, level, &mut self.runs, false) {
+                self.pools[pool] += u32::from(count);
+                if was_empty && count > 0 {
+                    let (class, turn) = (queue.class, (id.0, queue.opened));
+                    self.schedule.enter_ring(turn, class, now);
+                }
+                return Admission::of_all(count);
+            }
         }
-        if self.drops.is_some() {
-            return self.enqueue_logged(id, slot, now);
-        }
-        self.enqueue_slot(id, slot, now)
-            .unwrap_or_else(|| self.refuse(slot))
+        self.offer_any(id, run, now)
     }
 
-    /// The queue is not open.
-    #[cold]
-    fn refuse(&mut self, slot: u32) -> Admission {
-        let run = self.runs.unpark(slot);
-        Admission {
-            accepted: 0,
-            dropped: run.map_or(0, |run| run.count),
-            reason: Some(DropReason::Closed),
-        }
-    }
-
-    /// The link is down: the cells are dropped at their queue, which counts them.
-    #[cold]
-    fn enqueue_down(&mut self, id: QueueId, slot: u32, now: Instant) -> Admission {
-        let queue = self.queues.get_mut(id.0 as usize);
-        let Some(queue) = queue else {
-            return self.refuse(slot);
-        };
-        let Some(run) = self.runs.unpark(slot) else {
-            return Admission::default();
-        };
-        let admission = Admission {
+    /// See [`Self::offer`].
+    #[inline(never)]
+    fn offer_any(&mut self, id: QueueId, run: &mut CellRun, now: Instant) -> Admission {
+        let refused = |reason| Admission {
             accepted: 0,
             dropped: run.count,
-            reason: Some(DropReason::LinkDown),
+            reason: Some(reason),
         };
-        queue.dropped(DropReason::LinkDown, run.count.into());
-        for pdu in run.singles().filter_map(|run| run.pdu().cloned()) {
-            self.log_drop(id, admission, pdu, now);
-        }
-        admission
-    }
-
-    /// Like [`Self::enqueue`]; a PDU that loses cells is recorded.
-    fn enqueue_logged(&mut self, id: QueueId, slot: u32, now: Instant) -> Admission {
-        let pdu = self.runs.parked(slot).and_then(|run| run.pdu().cloned());
-        let Some(admission) = self.enqueue_slot(id, slot, now) else {
-            return self.refuse(slot);
+        let Some(queue) = self.queues.get_mut(id.0 as usize) else {
+            return refused(DropReason::Closed);
         };
-        if let Some(pdu) = pdu {
-            self.log_drop(id, admission, pdu, now);
+        if !self.up {
+            let admission = refused(DropReason::LinkDown);
+            queue.dropped(DropReason::LinkDown, run.count.into());
+            let singles = core::mem::take(run).singles();
+            for pdu in singles.filter_map(|run| run.pdu().cloned()) {
+                self.log_drop(id, admission, pdu, now);
+            }
+            return admission;
         }
-        admission
-    }
-
-    #[inline]
-    fn enqueue_slot(&mut self, id: QueueId, slot: u32, now: Instant) -> Option<Admission> {
-        let queue = self.queues.get_mut(id.0 as usize)?;
-        if queue.special {
-            return self.enqueue_special(id, slot, now);
-        }
+        let logged = self.drops.as_ref().and_then(|_| run.pdu().cloned());
         let was_empty = queue.cells == 0;
         let pool = queue.pool();
-        let level = (self.pools[pool], &self.buffers[pool]);
-        let admission = queue.push(slot, level, &mut self.runs)?;
+        let special = queue.special;
+        let shared = special.then(|| special::shared(&self.schedule, queue, &self.buffers[pool]));
+        let buffer = shared.flatten();
+        let buffer = buffer.as_ref().unwrap_or(&self.buffers[pool]);
+        let admission = queue.push(run, (self.pools[pool], buffer), &mut self.runs);
+        let (class, turn) = (queue.class, (id.0, queue.opened));
         self.pools[pool] += u32::from(admission.accepted);
-        if was_empty && admission.accepted > 0 {
-            let (class, turn) = (queue.class, (id.0, queue.opened));
-            self.schedule.enter_ring(turn, class, now);
+        if admission.accepted > 0 {
+            if special {
+                self.came(id, was_empty, admission.accepted, now);
+            } else if was_empty {
+                self.schedule.enter_ring(turn, class, now);
+            }
         }
-        Some(admission)
+        if let Some(pdu) = logged {
+            self.log_drop(id, admission, pdu, now);
+        }
+        admission
     }
 
     /// Allows the driver to take departures, cell by cell, later than they are due. Everything that is due by the time
     /// of an [`Self::enqueue`] is decided before that enqueue, so the delay of the driver makes no difference. The
     /// driver has to be punctual only before [`Self::close`] and [`Self::set_link`], which have no time argument.
     pub const fn allow_late(&mut self) {
-        self.late = true;
+        self.late = Some(Most::Cells(1));
+    }
+
+    /// Like [`Self::allow_late`], for a driver that takes turns.
+    pub const fn allow_late_turns(&mut self) {
+        self.late = Some(Most::Turn);
     }
 
     /// Tells what the driver's clock shows, which may be later than the time of the departures that it takes next: a
@@ -420,13 +413,25 @@ impl OutputPort {
         self.clock = clock;
     }
 
+    #[inline]
     fn catch_up(&mut self, now: Instant) {
+        if self.framing.is_none() {
+            self.told = self.told.max(now);
+        }
+        if self.next_start().is_some_and(|start| start <= now) {
+            self.catch_up_with(now);
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up_with(&mut self, now: Instant) {
+        let most = self.late.unwrap_or(Most::Cells(1));
         if self.framing.is_some() {
-            while self.fill_frame(now, Most::Cells(1)) {}
+            while self.fill_frame(now, most) {}
             return;
         }
         let mut departure = Departure::default();
-        while self.depart(now, Most::Cells(1), &mut departure) {
+        while self.depart(now, most, &mut departure) {
             self.departed.push_back(std::mem::take(&mut departure));
         }
     }
@@ -481,10 +486,15 @@ impl OutputPort {
     fn next_start(&self) -> Option<Instant> {
         let free = self.line.at();
         if self.schedule.count > 0 {
-            return Some(free.max(self.schedule.since) + self.lead);
+            return Some(self.after_lead(free.max(self.schedule.since)));
         }
         let held = self.waiting.peek();
-        held.map(|Reverse((at, _, _))| free.max(*at) + self.lead)
+        held.map(|Reverse((at, _, _))| self.after_lead(free.max(*at)))
+    }
+
+    #[inline]
+    const fn after_lead(&self, at: Instant) -> Instant {
+        Instant::from_nanos(at.as_nanos().saturating_add(self.lead))
     }
 
     /// True if no cell waits here, and no departure remains to be taken.
@@ -547,6 +557,7 @@ impl OutputPort {
     }
 
     /// Decides the next departure that is due at `now`; false if there is no departure.
+    #[inline]
     fn depart(&mut self, now: Instant, most: Most, to: &mut Departure) -> bool {
         let Some((turn, start)) = self.next_turn(now) else {
             return false;
@@ -563,18 +574,21 @@ impl OutputPort {
         let Some(queue) = self.queues.get_mut(turn.0 as usize) else {
             return false;
         };
-        let mut count = queue.next(max, &self.runs);
-        if count == Some(0) {
-            let over = queue.drop_empty(&mut self.runs);
-            self.left.extend(over.map(|over| (turn.0, over)));
-            count = queue.next(max, &self.runs);
+        if !queue.pop_whole(max, &mut self.runs, &mut to.run) {
+            let mut count = queue.next(max, &self.runs);
+            if count == Some(0) {
+                let over = queue.drop_empty(&mut self.runs);
+                self.left.extend(over.map(|over| (turn.0, over)));
+                count = queue.next(max, &self.runs);
+            }
+            let Some(count) = count else {
+                return false;
+            };
+            queue.pop(count, &mut self.runs, &mut to.run);
         }
-        let Some(count) = count else {
-            return false;
-        };
+        let count = to.run.count;
         self.line.not_before(self.schedule.since);
         self.line.advance(count);
-        queue.pop(count, &mut self.runs, &mut to.run);
         (to.queue, to.start, to.finish) = (QueueId(turn.0), start, self.line.at());
         if queue.special {
             if !matches!(most, Most::Cells(1))

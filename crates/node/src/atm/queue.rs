@@ -42,6 +42,17 @@ pub struct Admission {
     pub reason: Option<DropReason>,
 }
 
+impl Admission {
+    /// All of these cells were queued.
+    pub(super) const fn of_all(accepted: u16) -> Self {
+        Self {
+            accepted,
+            dropped: 0,
+            reason: None,
+        }
+    }
+}
+
 /// A queue of one VC. Fields that each cell needs come first, in the order of declaration: one line of the processor's
 /// cache.
 #[derive(Debug)]
@@ -174,28 +185,37 @@ impl VcQueue {
         };
     }
 
-    /// Queues as many cells as possible of the run in this slot; `pool` is the level and the limits of the shared
-    /// buffer. `None` if the slot is empty.
+    /// Queues as many cells as possible of a run; `pool` is the level and the limits of the shared buffer. What is left
+    /// of the run has no meaning.
     #[inline]
     pub(super) fn push(
         &mut self,
-        slot: u32,
+        run: &mut CellRun,
         pool: (u32, &Buffer),
         store: &mut RunStore,
-    ) -> Option<Admission> {
-        self.push_run(slot, pool, store, false)
+    ) -> Admission {
+        let accepted = run.count;
+        if self.push_whole(run, pool, store, false) {
+            return Admission::of_all(accepted);
+        }
+        let run = core::mem::take(run);
+        match run.has_several() {
+            true => self.push_singles(run, pool, store),
+            false => self.push_cells(run, pool, store),
+        }
     }
 
-    /// See [`Self::push`]. `again`: the cells may follow those of the last run, because they came together.
+    /// Queues a run if no threshold is near, no frame is being discarded, and its cells may leave together. Otherwise
+    /// changes nothing and returns false. `again`: the cells may follow those of the last run, because they came
+    /// together.
     #[inline(always)]
-    fn push_run(
+    pub(super) fn push_whole(
         &mut self,
-        slot: u32,
+        run: &mut CellRun,
         pool: (u32, &Buffer),
         store: &mut RunStore,
         again: bool,
-    ) -> Option<Admission> {
-        let run = store.parked(slot)?;
+    ) -> bool {
         // Cells that arrive one by one, though they are handed over at once, all meet the level at the first cell: the
         // cells in front leave while the later ones arrive. Those of several PDUs are judged PDU by PDU, if not all of
         // them fit.
@@ -211,11 +231,7 @@ impl VcQueue {
         // A shaper times the cells of one PDU of a train at a time.
         let apart = several && self.shaper.is_some() && run.train().is_some();
         if !below || apart || !matches!(self.frame, Frame::Between | Frame::Passing) {
-            let run = store.unpark(slot)?;
-            if several {
-                return self.push_singles(run, pool, store);
-            }
-            return Some(self.push_cells(run, pool, store));
+            return false;
         }
         let accepted = run.count;
         if run.is_user() {
@@ -229,16 +245,11 @@ impl VcQueue {
         }
         self.cells += u32::from(accepted);
         self.peak = self.peak.max(self.cells);
-        if again && self.rejoins(slot, store) || accepted == 1 && self.joins(slot, store) {
-            store.unpark(slot);
-        } else {
-            store.link(&mut self.runs, slot);
+        let joined = again && self.rejoins(run, store) || accepted == 1 && self.joins(run, store);
+        if !joined {
+            store.append(&mut self.runs, run);
         }
-        Some(Admission {
-            accepted,
-            dropped: 0,
-            reason: None,
-        })
+        true
     }
 
     /// Queues the PDUs of a run one by one: there is no room for all of them, or they are not to leave together.
@@ -249,38 +260,34 @@ impl VcQueue {
         run: CellRun,
         pool: (u32, &Buffer),
         store: &mut RunStore,
-    ) -> Option<Admission> {
+    ) -> Admission {
         let mut total = Admission::default();
         for mut single in run.singles() {
-            let level = pool.0 + u32::from(total.accepted);
-            let slot = store.park(&mut single);
-            let one = self.push_run(slot, (level, pool.1), store, true)?;
+            let level = (pool.0 + u32::from(total.accepted), pool.1);
+            let count = single.count;
+            let one = match self.push_whole(&mut single, level, store, true) {
+                true => Admission::of_all(count),
+                false => self.push_cells(single, level, store),
+            };
             total.accepted += one.accepted;
             total.dropped += one.dropped;
             total.reason = total.reason.or(one.reason);
         }
-        Some(total)
+        total
     }
 
     /// Joins cells with their own octets with the last run again, if they came with it.
-    fn rejoins(&self, slot: u32, store: &mut RunStore) -> bool {
-        let cells = store.parked(slot).filter(|run| run.raw_cells().is_some());
-        let cells = cells.cloned();
+    fn rejoins(&self, cells: &CellRun, store: &mut RunStore) -> bool {
         let last = store.back_mut(&self.runs);
-        last.zip(cells)
-            .is_some_and(|(last, cells)| last.try_join(&cells))
+        cells.raw_cells().is_some() && last.is_some_and(|last| last.try_join(cells))
     }
 
     /// Joins a cell of a PDU with the last run, if it follows it and trains carry that run.
-    #[inline]
-    fn joins(&self, slot: u32, store: &mut RunStore) -> bool {
-        let carried = store
-            .last(&self.runs)
-            .is_some_and(|(_, trains)| trains.out != NO_TRAIN);
-        let cell = store.parked(slot).filter(|_| carried).cloned();
-        let last = store.back_mut(&self.runs);
-        let both = last.zip(cell).filter(|(_, cell)| cell.pdu().is_some());
-        both.is_some_and(|(last, cell)| last.try_join(&cell))
+    #[inline(always)]
+    fn joins(&self, cell: &CellRun, store: &mut RunStore) -> bool {
+        store.last(&self.runs).is_some_and(|(last, trains)| {
+            trains.out != NO_TRAIN && cell.pdu().is_some() && last.try_join(cell)
+        })
     }
 
     /// Queues a cell and joins it with the run before it if possible. So a driver that takes turns finds
@@ -397,7 +404,6 @@ impl VcQueue {
 
     /// Number of the cells that leave next: at most `max` of one run. Of a train, only whole PDUs leave together, if
     /// `max` has room for one.
-    #[inline]
     pub(super) fn next(&self, max: u16, store: &RunStore) -> Option<u16> {
         let front = store.front(&self.runs)?;
         let count = front.count.min(max);
@@ -407,9 +413,21 @@ impl VcQueue {
         })
     }
 
-    /// Moves the next cells of one run, at most `max`, to `to`; false if no cell waits. They have the label of the
-    /// outgoing link then, and one line more.
+    /// Moves the first run to `to`, if it is the usual one: it has at most `max` cells, of one PDU or with their own
+    /// octets, which leave into no train. The cells have the label of the outgoing link then, and one line more.
     #[inline(always)]
+    pub(super) fn pop_whole(&mut self, max: u16, store: &mut RunStore, to: &mut CellRun) -> bool {
+        let gone = store.pop_if(&mut self.runs, to, |run, trains| {
+            let fits = run.count <= max && run.count > 0;
+            fits && trains.out == NO_TRAIN && run.train().is_none()
+        });
+        if gone {
+            self.gone(to);
+        }
+        gone
+    }
+
+    /// Moves the next cells of one run, at most `max`, to `to`; false if no cell waits. See [`Self::pop_whole`].
     pub(super) fn pop(&mut self, max: u16, store: &mut RunStore, to: &mut CellRun) -> bool {
         let Some((front, trains)) = store.first(&self.runs) else {
             return false;
@@ -422,14 +440,20 @@ impl VcQueue {
                 run
             });
         } else {
-            store.pop_to(&mut self.runs, to);
+            store.pop_if(&mut self.runs, to, |_, _| true);
         }
-        self.cells -= u32::from(to.count);
-        self.cells_out += u64::from(to.count);
-        self.pdus_out += u64::from(to.user_ends());
-        to.vc = self.label(to.vc);
-        to.lines = to.lines.saturating_add(1);
+        self.gone(to);
         true
+    }
+
+    /// Counts cells that leave, and gives them their label.
+    #[inline(always)]
+    fn gone(&mut self, cells: &mut CellRun) {
+        self.cells -= u32::from(cells.count);
+        self.cells_out += u64::from(cells.count);
+        self.pdus_out += u64::from(cells.user_ends());
+        cells.vc = self.label(cells.vc);
+        cells.lines = cells.lines.saturating_add(1);
     }
 
     /// Forgets the first run if all its cells have left; returns the train into which they left.

@@ -227,6 +227,7 @@ impl Pacer {
         }
     }
     /// Advances the point by one cell time.
+    #[inline]
     pub const fn step(&mut self) {
         self.nanos = self.nanos.saturating_add(self.step_nanos);
         self.fraction += self.step_fraction;
@@ -236,10 +237,14 @@ impl Pacer {
         }
     }
     /// Advances the point by `cells` cell times.
+    #[inline]
     pub fn advance(&mut self, cells: u16) {
-        if cells == 1 {
-            return self.step();
+        match cells {
+            1 => self.step(),
+            cells => self.advance_by(cells),
         }
+    }
+    fn advance_by(&mut self, cells: u16) {
         let few = u64::from(cells);
         let fraction = few.checked_mul(self.step_fraction);
         let fraction = fraction.and_then(|more| more.checked_add(self.fraction));

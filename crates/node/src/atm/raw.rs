@@ -5,8 +5,8 @@
 //! through switches refer to the block.
 //!
 //! **Blocks are used again.** A [`RawPool`] keeps the last blocks that it gave out. A block without references becomes
-//! the next block, so that forwarding allocates nothing while blocks come back. The pool keeps at most
-//! [`RawPool::MOST`] blocks of at most [`RawCells::MOST`] cells: 1 MB.
+//! the next block, so that forwarding allocates nothing while blocks come back. The blocks of a pool have at most
+//! [`RawPool::MOST`] cells together: 1 MB.
 //!
 //! **Ends of PDUs.** Cells of one VC stand in one block, also behind the end of a PDU: voice, acknowledgements and
 //! signalling have PDUs of a cell or two, and a run for each of them would cost an event at each port. A block knows
@@ -31,12 +31,17 @@ const WORD: usize = u64::BITS as usize;
 
 /// Consecutive cells of one VC: one cell that is not user data, or user cells, of any number of PDUs. All have the same
 /// CLP and the same congestion bit.
+///
+/// The facts of a block that queues and counters need stand together in front, so no cell is looked at for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct RawCells {
-    cells: Vec<RawCell>,
     /// A mark for each cell that is user data and the last cell of a PDU.
     ends: [u64; RawCells::MOST.div_ceil(WORD)],
+    /// True if the cell is not user data.
+    other: bool,
     timing: Option<Timing>,
+    cells: Vec<RawCell>,
 }
 
 impl RawCells {
@@ -81,6 +86,19 @@ impl RawCells {
                 .last()
                 .is_none_or(|last| last.pti.is_user() && pti.is_user())
     }
+    /// True if the cells are user data, or if the block is empty.
+    #[inline]
+    #[must_use]
+    pub const fn is_user(&self) -> bool {
+        !self.other
+    }
+    /// True if the cell with this index is the last cell of a PDU.
+    #[inline]
+    #[must_use]
+    pub fn is_end(&self, index: u16) -> bool {
+        let (word, bit) = (usize::from(index) / WORD, usize::from(index) % WORD);
+        self.ends.get(word).is_some_and(|word| word >> bit & 1 != 0)
+    }
     /// How many cells of this payload type, or for user cells of any PDU, and of the same VC, CLP and congestion bit,
     /// can follow in this block.
     #[must_use]
@@ -95,6 +113,7 @@ impl RawCells {
     #[inline]
     pub fn push(&mut self, pti: Pti, payload: &[u8; PAYLOAD_LEN]) {
         self.mark(self.cells.len(), u64::from(pti.is_end()));
+        self.other = !pti.is_user();
         let payload = *payload;
         self.cells.push(RawCell { pti, payload });
     }
@@ -105,17 +124,20 @@ impl RawCells {
         cells: &'a [C],
         read: impl Fn(&'a C) -> (Pti, &'a [u8; PAYLOAD_LEN]),
     ) {
+        let mut other = self.other;
         for cells in cells.chunks(WORD) {
             let (at, mut marks, mut bit) = (self.cells.len(), 0, 0_u32);
             self.cells.extend(cells.iter().map(|cell| {
                 let (pti, payload) = read(cell);
                 marks |= u64::from(pti.is_end()) << bit;
+                other |= !pti.is_user();
                 bit += 1;
                 let payload = *payload;
                 RawCell { pti, payload }
             }));
             self.mark(at, marks);
         }
+        self.other = other;
     }
     /// Sets the marks of up to 64 cells from `at` on.
     #[inline]
@@ -126,10 +148,14 @@ impl RawCells {
             *word |= part;
         }
     }
+    /// Cells for which the block has memory, at least 1.
+    fn room_for(&self) -> usize {
+        self.cells.capacity().max(1)
+    }
     /// Removes all cells.
     fn clear(&mut self) {
         self.cells.clear();
-        (self.ends, self.timing) = (Default::default(), None);
+        (self.ends, self.other, self.timing) = (Default::default(), false, None);
     }
     /// The marks of the cells from `first` on, in words of 64, and how many of the bits of each word count. Cells that
     /// do not count have no marks.
@@ -174,35 +200,38 @@ impl RawCells {
 #[derive(Debug, Default)]
 pub struct RawPool {
     given: VecDeque<Arc<RawCells>>,
+    /// Cells for which these blocks have memory.
+    cells: usize,
 }
 
 impl RawPool {
-    /// Limit of blocks that the pool remembers.
-    pub const MOST: usize = 128;
+    /// Limit of the cells for which the blocks that the pool remembers have memory.
+    pub const MOST: usize = 128 * RawCells::MOST;
 
     /// An empty block without other references.
     pub fn empty(&mut self) -> Arc<RawCells> {
-        match self.given.pop_front() {
-            Some(mut old) => match Arc::get_mut(&mut old) {
-                Some(cells) => {
-                    cells.clear();
-                    old
-                }
-                None => {
-                    // The oldest block is still in use, so the younger ones probably are, too.
-                    if self.given.len() + 1 < Self::MOST {
-                        self.given.push_front(old);
-                    }
-                    Arc::default()
-                }
-            },
-            None => Arc::default(),
+        let Some(mut old) = self.given.pop_front() else {
+            return Arc::default();
+        };
+        let room = old.room_for();
+        if let Some(cells) = Arc::get_mut(&mut old) {
+            self.cells -= room;
+            cells.clear();
+            return old;
         }
+        // The oldest block is still in use, so the younger ones probably are, too. One that waits long gives way.
+        if self.cells < Self::MOST {
+            self.given.push_back(old);
+        } else {
+            self.cells -= room;
+        }
+        Arc::default()
     }
     /// Gives out a block that was filled, and remembers it to use it again later. Few cells move from a large block to
     /// a small one, so that they do not keep the memory of many while they wait.
     pub fn give(&mut self, block: Arc<RawCells>) -> Arc<RawCells> {
         let (cells, room) = (block.cells.len(), block.cells.capacity());
+        self.cells += block.room_for();
         if room > 16 && cells < room / 4 {
             let small = Arc::new(RawCells::clone(&block));
             self.given.push_front(block);
@@ -227,7 +256,7 @@ mod tests {
             assert!(cells.cells().is_empty());
             cells.push(Pti::USER, &[1; PAYLOAD_LEN]);
             let block = pool.give(block);
-            assert!(pool.given.len() <= RawPool::MOST);
+            assert!(pool.cells <= RawPool::MOST + RawCells::MOST);
             block
         };
         let (first, second) = (next(), next());
@@ -271,6 +300,7 @@ mod tests {
         );
         let oam = RawCells::single(Pti::OAM_END_TO_END, [0; PAYLOAD_LEN]);
         assert_eq!((oam.room(Pti::USER), oam.ends(0, 1)), (0, 0));
+        assert!(cells.is_user() && !oam.is_user() && !oam.is_end(0));
     }
 
     proptest! {
@@ -286,6 +316,7 @@ mod tests {
             front.iter().map(read).for_each(|(pti, payload)| block.push(pti, payload));
             block.extend(rest, read);
             prop_assert!(block.cells().iter().map(|cell| cell.pti.is_end()).eq(ends.iter().copied()));
+            prop_assert!((0..).zip(&ends).all(|(index, end)| block.is_end(index) == *end));
             let (a, b) = (part.0.index(ends.len() + 1), part.1.index(ends.len() + 1));
             let (from, to) = (a.min(b), a.max(b));
             let (first, count, seen) = (from as u16, (to - from) as u16, &ends[from..to]);

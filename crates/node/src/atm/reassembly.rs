@@ -115,20 +115,18 @@ impl RunReassembler {
     pub fn push(&mut self, run: CellRun) -> Option<Result<Received, PduError>> {
         debug_assert!(!run.has_several(), "PDUs come one by one");
         let copied = (self.runs.is_empty() || !self.octets.is_empty()) && !self.skipping;
-        let fits = self.cells + usize::from(run.count) <= self.max_cells;
+        let count = usize::from(run.count);
+        // The common case of cells from outside: the block is read where it is.
         if copied
-            && fits
-            && let Some(cells @ [.., last]) = run.raw_cells()
+            && self.cells + count <= self.max_cells
+            && run.is_user()
+            && let Some(cells) = run.raw_cells()
         {
-            // The common case of cells from outside: the block is read where it is.
-            if !last.pti.is_user() {
-                return None;
-            }
-            self.counters.cells += cells.len() as u64;
-            self.cells += cells.len();
+            self.counters.cells += count as u64;
+            self.cells += count;
             self.clp |= run.clp;
             self.copy(cells);
-            return last.pti.is_end().then(|| self.complete(run.congested));
+            return run.ends_pdu().then(|| self.complete(run.congested));
         }
         self.push_any(run)
     }
@@ -195,13 +193,20 @@ impl RunReassembler {
     }
 
     /// Copies cells that have their own octets.
+    #[inline]
     fn copy(&mut self, cells: &[RawCell]) {
         if self.octets.is_empty() {
-            self.octets.reserve_exact(usize::from(self.room));
+            self.reserve();
         }
         for cell in cells {
             self.octets.extend_from_slice(&cell.payload);
         }
+    }
+
+    /// Memory for a PDU that begins.
+    #[inline(never)]
+    fn reserve(&mut self) {
+        self.octets.reserve_exact(usize::from(self.room));
     }
 
     /// Takes the whole PDUs at the front of `rest` together, if they are PDUs of a train and no other PDU is being
@@ -224,6 +229,7 @@ impl RunReassembler {
         Some(part)
     }
 
+    #[inline(never)]
     fn complete(&mut self, congested: bool) -> Result<Received, PduError> {
         let clp = self.clp;
         let whole = if self.octets.is_empty() {

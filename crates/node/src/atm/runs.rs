@@ -68,10 +68,9 @@ impl Default for RunStore {
 }
 
 impl RunStore {
-    /// Puts a run into a slot that belongs to no list yet. The octets of the run are copied here, and not again before
-    /// the run leaves.
+    /// Appends a run to a list; the run has no cells then. Its octets are copied here, and not again before it leaves.
     #[inline(always)]
-    pub(super) fn park(&mut self, run: &mut CellRun) -> u32 {
+    pub(super) fn append(&mut self, list: &mut RunList, run: &mut CellRun) {
         if self.free == NO_SLOT {
             self.grow();
         }
@@ -82,27 +81,6 @@ impl RunStore {
             slot.trains = Joined::NO;
             slot.run.take_from(run);
         }
-        index
-    }
-
-    /// The run in a slot.
-    #[inline]
-    pub(super) fn parked(&self, index: u32) -> Option<&CellRun> {
-        self.slots.get(index as usize).map(|slot| &slot.run)
-    }
-
-    /// Removes a run from a slot that belongs to no list.
-    #[inline]
-    pub(super) fn unpark(&mut self, index: u32) -> Option<CellRun> {
-        let slot = self.slots.get_mut(index as usize)?;
-        slot.next = self.free;
-        self.free = index;
-        Some(core::mem::take(&mut slot.run))
-    }
-
-    /// Appends a slot that belongs to no list.
-    #[inline]
-    pub(super) fn link(&mut self, list: &mut RunList, index: u32) {
         match self.slots.get_mut(list.tail as usize) {
             Some(last) => last.next = index,
             None => list.head = index,
@@ -112,8 +90,7 @@ impl RunStore {
 
     /// Appends a run to a list.
     pub(super) fn push(&mut self, list: &mut RunList, mut run: CellRun) {
-        let index = self.park(&mut run);
-        self.link(list, index);
+        self.append(list, &mut run);
     }
 
     #[cold]
@@ -126,13 +103,22 @@ impl RunStore {
         });
     }
 
-    /// Moves the first run of a list to `to`; false if there is no run. The octets of the run are copied once.
+    /// Moves the first run of a list to `to`, if `fits` says so of the run and its trains; false if there is no such
+    /// run. The octets of the run are copied once.
     #[inline(always)]
-    pub(super) fn pop_to(&mut self, list: &mut RunList, to: &mut CellRun) -> bool {
+    pub(super) fn pop_if(
+        &mut self,
+        list: &mut RunList,
+        to: &mut CellRun,
+        fits: impl FnOnce(&CellRun, &Joined) -> bool,
+    ) -> bool {
         let index = list.head;
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return false;
         };
+        if !fits(&slot.run, &slot.trains) {
+            return false;
+        }
         list.head = slot.next;
         if list.head == NO_SLOT {
             list.tail = NO_SLOT;
@@ -146,13 +132,13 @@ impl RunStore {
     /// Removes the first run of a list.
     pub(super) fn pop(&mut self, list: &mut RunList) -> Option<CellRun> {
         let mut run = CellRun::default();
-        self.pop_to(list, &mut run).then_some(run)
+        self.pop_if(list, &mut run, |_, _| true).then_some(run)
     }
 
     /// The first run of a list.
     #[inline]
     pub(super) fn front(&self, list: &RunList) -> Option<&CellRun> {
-        self.parked(list.head)
+        self.slots.get(list.head as usize).map(|slot| &slot.run)
     }
 
     /// The last run of a list.

@@ -5,10 +5,27 @@ use aerostat_wire::Vc;
 /// Maps labels to indices. Memory grows with the highest VCI used per VPI, at most 256 KiB per VPI.
 #[derive(Clone, Debug, Default)]
 pub struct VcTable {
-    /// By VPI, then by VCI: index + 1, or 0.
-    channels: Vec<Vec<u32>>,
-    /// By VPI: index + 1 of a whole path, or 0.
-    paths: Vec<u32>,
+    /// By VPI.
+    rows: Vec<Row>,
+}
+
+/// The entries of one VPI.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// Index + 1 of the whole path, or 0.
+    path: u32,
+    /// By VCI: index + 1, or 0.
+    channels: Vec<u32>,
+}
+
+/// The index of an entry: index + 1, or 0.
+#[inline]
+fn index_of(entry: u32) -> Option<usize> {
+    (entry as usize).checked_sub(1)
+}
+
+fn entry_of(index: Option<usize>) -> u32 {
+    index.map_or(0, |index| index as u32 + 1)
 }
 
 impl VcTable {
@@ -16,61 +33,55 @@ impl VcTable {
     #[inline]
     #[must_use]
     pub fn get(&self, vc: Vc) -> Option<usize> {
-        let vpi = usize::from(vc.vpi);
-        match self.paths.get(vpi) {
-            Some(0) | None => self.channel(vc),
-            Some(path) => Some(*path as usize - 1),
+        let row = self.rows.get(usize::from(vc.vpi))?;
+        match row.path {
+            0 => index_of(*row.channels.get(usize::from(vc.vci))?),
+            path => index_of(path),
         }
     }
     /// The entry of a single channel.
     #[inline]
     #[must_use]
     pub fn channel(&self, vc: Vc) -> Option<usize> {
-        let channels = self.channels.get(usize::from(vc.vpi))?;
-        match channels.get(usize::from(vc.vci)) {
-            Some(0) | None => None,
-            Some(index) => Some(*index as usize - 1),
-        }
+        let row = self.rows.get(usize::from(vc.vpi))?;
+        index_of(*row.channels.get(usize::from(vc.vci))?)
     }
     /// The entry of a whole path.
     #[must_use]
     pub fn path(&self, vpi: u16) -> Option<usize> {
-        match self.paths.get(usize::from(vpi)) {
-            Some(0) | None => None,
-            Some(index) => Some(*index as usize - 1),
+        index_of(self.rows.get(usize::from(vpi))?.path)
+    }
+    /// The row of a VPI.
+    fn row(&mut self, vpi: u16) -> Option<&mut Row> {
+        let vpi = usize::from(vpi);
+        if self.rows.len() <= vpi {
+            self.rows.resize_with(vpi + 1, Row::default);
         }
+        self.rows.get_mut(vpi)
     }
     /// Sets or clears the entry of a channel.
     pub fn set_channel(&mut self, vc: Vc, index: Option<usize>) {
-        let (vpi, vci) = (usize::from(vc.vpi), usize::from(vc.vci));
-        if self.channels.len() <= vpi {
-            self.channels.resize(vpi + 1, Vec::new());
-        }
-        if let Some(channels) = self.channels.get_mut(vpi) {
+        let vci = usize::from(vc.vci);
+        if let Some(Row { channels, .. }) = self.row(vc.vpi) {
             if channels.len() <= vci {
                 channels.resize(vci + 1, 0);
             }
             if let Some(entry) = channels.get_mut(vci) {
-                *entry = index.map_or(0, |index| index as u32 + 1);
+                *entry = entry_of(index);
             }
         }
     }
     /// Sets or clears the entry of a path.
     pub fn set_path(&mut self, vpi: u16, index: Option<usize>) {
-        let vpi = usize::from(vpi);
-        if self.paths.len() <= vpi {
-            self.paths.resize(vpi + 1, 0);
-        }
-        if let Some(entry) = self.paths.get_mut(vpi) {
-            *entry = index.map_or(0, |index| index as u32 + 1);
+        if let Some(row) = self.row(vpi) {
+            row.path = entry_of(index);
         }
     }
     /// True if any channel of this path has an entry.
     #[must_use]
     pub fn path_has_channels(&self, vpi: u16) -> bool {
-        self.channels
-            .get(usize::from(vpi))
-            .is_some_and(|channels| channels.iter().any(|entry| *entry != 0))
+        let row = self.rows.get(usize::from(vpi));
+        row.is_some_and(|row| row.channels.iter().any(|entry| *entry != 0))
     }
 }
 

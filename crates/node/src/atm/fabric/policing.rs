@@ -1,9 +1,13 @@
-//! Runs of cells of which a policer lets only a part pass.
+//! Runs of cells at a policer, which lets all of their cells pass or only a part.
 
 use super::connection::Connection;
 use crate::atm::counters::UpcCounters;
 use crate::atm::pdu::CellRun;
-use crate::atm::police::Verdict;
+use crate::atm::police::{Policer, Verdict};
+use crate::atm::rate::CellRate;
+use crate::atm::timing::Timing;
+use aerostat_proto::Instant;
+use std::sync::Arc;
 
 /// The cells of a run that pass the policer: runs of consecutive cells, in order.
 pub(super) struct Policed {
@@ -13,7 +17,36 @@ pub(super) struct Policed {
     pub(super) dropped: u64,
 }
 
-/// Polices each cell of a run that has times. See `admit` in the module above.
+/// Polices a run if all its cells have the same verdict for sure: a single cell, or a run whose cells all pass. `None`
+/// if the run has to be judged cell by cell; then the policer is unchanged.
+///
+/// Each cell counts at the time when its source sends it. Cells of a run without such times follow each other at the
+/// rate of the line, and the run gets these times.
+#[inline]
+pub(super) fn admit(
+    policer: &mut Policer,
+    run: &mut CellRun,
+    now: Instant,
+    line: CellRate,
+) -> Option<Verdict> {
+    let first = run.first();
+    if run.count == 1 {
+        let at = if run.has_times() {
+            run.times().map_or(now, |times| times.of(first))
+        } else {
+            now
+        };
+        return Some(policer.police(run.clp, at, run.rounding()));
+    }
+    let times = run.times().unwrap_or_else(|| {
+        let times = Timing::even(now, first, line);
+        run.timing = Some(Arc::new(times));
+        times
+    });
+    policer.passes_all(run, &times)
+}
+
+/// Polices each cell of a run that has times. See [`admit`].
 pub(super) fn police(connection: &mut Connection, mut run: CellRun) -> Policed {
     let mut passed = Policed {
         front: Vec::new(),

@@ -2,13 +2,18 @@
 
 use super::turns::Most;
 use super::{Departure, Framing, InFrame, OutputPort};
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::Instant;
+
+/// The preamble of a frame, in nanoseconds.
+fn lead_of(framing: Framing) -> u64 {
+    u64::try_from(framing.preamble().as_nanos()).unwrap_or(u64::MAX)
+}
 
 impl OutputPort {
     /// Makes the cells leave in frames, or one by one. Call this before the first cell is queued.
     pub fn set_framing(&mut self, framing: Option<Framing>) {
         self.framing = framing;
-        self.lead = framing.map_or(Duration::ZERO, Framing::preamble);
+        self.lead = framing.map_or(0, lead_of);
     }
 
     /// The frames in which cells leave; `None` if they leave one by one.
@@ -26,7 +31,7 @@ impl OutputPort {
         };
         // The line does not move on between the cells of a frame.
         let (line, before) = (self.line, self.departed.len());
-        (self.lead, self.room) = (Duration::ZERO, framing.cells());
+        (self.lead, self.room) = (0, framing.cells());
         let mut departure = Departure::default();
         while self.room > 0 && self.depart(start, most, &mut departure) {
             self.line = line;
@@ -34,7 +39,7 @@ impl OutputPort {
             self.departed.push_back(std::mem::take(&mut departure));
         }
         let cells = framing.cells() - self.room;
-        (self.lead, self.room) = (framing.preamble(), u16::MAX);
+        (self.lead, self.room) = (lead_of(framing), u16::MAX);
         let finish = start + framing.frame(cells);
         let filled = self.departed.iter_mut().skip(before);
         let places = std::iter::once(InFrame::First).chain(std::iter::repeat(InFrame::Further));

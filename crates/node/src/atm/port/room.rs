@@ -46,7 +46,7 @@ impl OutputPort {
 
     /// The level of a queue after all departures due by `now`; `None` if the queue is not open.
     pub fn level(&mut self, id: QueueId, now: Instant) -> Option<Level> {
-        if self.late {
+        if self.late.is_some() {
             self.catch_up(now);
         }
         let queue = self.queue(id)?;
@@ -60,7 +60,7 @@ impl OutputPort {
 
     /// PDUs of which at least the last cell waits in a queue after all departures due by `now`.
     pub fn unsent(&mut self, id: QueueId, now: Instant) -> u64 {
-        if self.late {
+        if self.late.is_some() {
             self.catch_up(now);
         }
         self.queue(id).map_or(0, |queue| queue.pdus(&self.runs))

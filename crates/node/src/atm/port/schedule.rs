@@ -201,6 +201,8 @@ enum More {
 #[derive(Debug)]
 pub(super) struct Schedule {
     rings: [VecDeque<Turn>; CLASSES],
+    /// A bit for each ring that may have entries: one without its bit has none.
+    ringed: u32,
     /// Their number. A queue that is being served does not count.
     pub(super) count: usize,
     /// When the number last changed from 0.
@@ -218,6 +220,7 @@ impl Schedule {
         };
         Self {
             rings: Default::default(),
+            ringed: 0,
             count: 0,
             since: Instant::ZERO,
             more: more.map(Box::new),
@@ -260,6 +263,12 @@ impl Schedule {
     #[inline]
     pub(super) fn enter_ring(&mut self, turn: Turn, class: u8, at: Instant) {
         self.more_by_one(at);
+        self.push_ring(turn, class);
+    }
+
+    #[inline]
+    fn push_ring(&mut self, turn: Turn, class: u8) {
+        self.ringed |= 1 << class;
         self.rings[usize::from(class)].push_back(turn);
     }
 
@@ -287,7 +296,7 @@ impl Schedule {
                 let cells = if shaped { 1 } else { cells };
                 Self::append(&mut order[usize::from(class)], turn, cells);
             }
-            _ => self.rings[usize::from(class)].push_back(turn),
+            _ => self.push_ring(turn, class),
         }
     }
 
@@ -317,10 +326,11 @@ impl Schedule {
     #[inline(always)]
     pub(super) fn next_in_ring(&mut self, stands: impl Fn(Turn) -> bool) -> Option<Turn> {
         let turn = loop {
-            let ring = self.rings.iter_mut().find(|ring| !ring.is_empty())?;
-            let turn = ring.pop_front()?;
-            if stands(turn) {
-                break turn;
+            let class = self.ringed.trailing_zeros();
+            match self.rings.get_mut(class as usize)?.pop_front() {
+                Some(turn) if stands(turn) => break turn,
+                Some(_) => {}
+                None => self.ringed &= !(1 << class),
             }
         };
         self.count -= 1;
@@ -403,7 +413,7 @@ impl Schedule {
                     Self::append(order, turn, 1);
                 }
             }
-            _ if waits => self.rings[usize::from(class)].push_back(turn),
+            _ if waits => self.push_ring(turn, class),
             _ => {}
         }
     }

@@ -3,9 +3,7 @@
 
 use super::path::{PathKey, path_of, turn_of};
 use super::schedule::{BEST_EFFORT, MAX_WEIGHT, Member, Members, NO_PATH, Schedule, Share};
-use super::{
-    Admission, Buffer, Limits, OutputPort, QueueConfig, QueueId, STALE, Tuning, Turn, VcQueue,
-};
+use super::{Buffer, Limits, OutputPort, QueueConfig, QueueId, STALE, Tuning, Turn, VcQueue};
 use crate::atm::shaper::Shaper;
 use aerostat_proto::Instant;
 use aerostat_wire::{ServiceCategory, TrafficParams};
@@ -101,27 +99,6 @@ impl OutputPort {
         let path = self.paths.get(share.path as usize);
         let schedule = path.map_or(&self.schedule, |path| &path.schedule);
         schedule.most(turn, queue.class, most)
-    }
-
-    /// Offers cells to a special queue.
-    #[inline(never)]
-    pub(super) fn enqueue_special(
-        &mut self,
-        id: QueueId,
-        slot: u32,
-        now: Instant,
-    ) -> Option<Admission> {
-        let queue = self.queues.get_mut(id.0 as usize)?;
-        let was_empty = queue.cells == 0;
-        let pool = queue.pool();
-        let shared = shared(&self.schedule, queue, &self.buffers[pool]);
-        let buffer = shared.as_ref().unwrap_or(&self.buffers[pool]);
-        let admission = queue.push(slot, (self.pools[pool], buffer), &mut self.runs)?;
-        self.pools[pool] += u32::from(admission.accepted);
-        if admission.accepted > 0 {
-            self.came(id, was_empty, admission.accepted, now);
-        }
-        Some(admission)
     }
 
     /// Cells have come to a special queue.

@@ -15,7 +15,7 @@ const TURN: Duration = Duration::from_micros(50);
 const SHARED_TURN: Duration = Duration::from_micros(3);
 
 /// How much leaves a port at once: cells of one run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Most {
     /// As many cells.
     Cells(u16),

@@ -74,7 +74,7 @@ impl SocketLayer {
     /// Gives PDUs to the adapter, or to the other end inside the host. [`Self::written`] has the answer.
     pub(super) fn give(&mut self, at: SocketRef, sdus: Sdus) {
         let now = self.programs.now;
-        let Some(entry) = self.entry_mut(at) else {
+        let Some(entry) = self.table.get_mut(at) else {
             return;
         };
         let Some(socket) = entry.socket.as_deref_mut() else {

@@ -125,6 +125,38 @@ struct Entry {
     socket: Option<Box<Socket>>,
     /// Of a connection of a program of the lab file.
     behaviour: Option<Box<Behaviour>>,
+    /// True if it stands in [`Table::changed`].
+    changed: bool,
+}
+
+/// The sockets.
+#[derive(Debug, Default)]
+struct Table {
+    entries: Vec<Entry>,
+    /// Places of connections of programs of the lab file that may have work to do at another time than before.
+    changed: Vec<u32>,
+}
+
+impl Table {
+    fn get(&self, at: SocketRef) -> Option<&Entry> {
+        let entry = self.entries.get(at.index());
+        entry.filter(|entry| entry.generation == at.generation())
+    }
+    fn get_mut(&mut self, at: SocketRef) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(at.index());
+        let entry = entry.filter(|entry| entry.generation == at.generation())?;
+        if entry.behaviour.is_some() && !core::mem::replace(&mut entry.changed, true) {
+            self.changed.push(at.index() as u32);
+        }
+        Some(entry)
+    }
+    /// One of the connections that have changed since it was last asked.
+    fn next_changed(&mut self) -> Option<SocketRef> {
+        let index = self.changed.pop()?;
+        let entry = self.entries.get_mut(index as usize)?;
+        entry.changed = false;
+        Some(SocketRef::of(index, entry.generation))
+    }
 }
 
 /// Parts of the layer with a deadline.
@@ -180,7 +212,7 @@ pub struct Config {
 #[derive(Debug)]
 pub struct SocketLayer {
     config: Config,
-    entries: Vec<Entry>,
+    table: Table,
     free: Vec<u32>,
     /// Sockets by connection.
     conns: BTreeMap<ConnId, SocketRef>,
@@ -221,7 +253,7 @@ impl SocketLayer {
             config,
             programs,
             inside: VecDeque::new(),
-            entries: Vec::new(),
+            table: Table::default(),
             free: Vec::new(),
             conns: BTreeMap::new(),
             labels: BTreeMap::new(),
@@ -240,7 +272,7 @@ impl SocketLayer {
     }
     /// The sockets of programs of the machine, with their references.
     pub fn sockets(&self) -> impl Iterator<Item = (SocketRef, &Socket)> {
-        let all = self.entries.iter().enumerate();
+        let all = self.table.entries.iter().enumerate();
         let all = all.filter_map(|(index, entry)| {
             let at = SocketRef::of(index as u32, entry.generation);
             Some((at, entry.socket.as_deref()?))
@@ -283,16 +315,10 @@ impl SocketLayer {
     }
 
     fn get(&self, at: SocketRef) -> Option<&Socket> {
-        let entry = self.entries.get(at.index())?;
-        let socket = entry.socket.as_deref();
-        socket.filter(|_| entry.generation == at.generation())
-    }
-    fn entry_mut(&mut self, at: SocketRef) -> Option<&mut Entry> {
-        let entry = self.entries.get_mut(at.index());
-        entry.filter(|entry| entry.generation == at.generation())
+        self.table.get(at)?.socket.as_deref()
     }
     fn get_mut(&mut self, at: SocketRef) -> Option<&mut Socket> {
-        self.entry_mut(at)?.socket.as_deref_mut()
+        self.table.get_mut(at)?.socket.as_deref_mut()
     }
 
     fn request(&mut self, request: AtmRequest) {
@@ -339,7 +365,7 @@ impl SocketLayer {
         let (writing, conn) = (std::mem::take(&mut socket.writing), socket.conn.take());
         if let Some(conn) = conn {
             self.conns.remove(&conn);
-            self.programs.open.remove(&conn);
+            self.programs.close(conn);
         }
         self.deadlines.set(Timed::Socket(at), None);
         if let Some(program) = program {
@@ -505,7 +531,7 @@ impl SocketLayer {
     /// A session has ended. Its sockets live as long as their descriptors.
     fn gone(&mut self, session: Session, now: Instant) {
         let mut accepting = Vec::new();
-        for (index, entry) in self.entries.iter_mut().enumerate() {
+        for (index, entry) in self.table.entries.iter_mut().enumerate() {
             let Some(socket) = &mut entry.socket else {
                 continue;
             };
@@ -610,6 +636,7 @@ impl Machine for SocketLayer {
             Input::AskAgain => self.ask_again(),
         }
         self.pass_waiting();
+        self.plan_work();
         Ok(())
     }
 
@@ -625,6 +652,7 @@ impl Machine for SocketLayer {
         }
         self.programs_due();
         self.pass_waiting();
+        self.plan_work();
     }
 
     fn poll_output(&mut self) -> Option<Output> {

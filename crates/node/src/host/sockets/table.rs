@@ -9,16 +9,16 @@ impl SocketLayer {
     pub(super) fn add(&mut self, socket: Socket) -> Option<SocketRef> {
         let index = match self.free.pop() {
             Some(index) => index,
-            None if self.entries.len() < SOCKETS => {
-                self.entries.push(Entry::default());
-                (self.entries.len() - 1) as u32
+            None if self.table.entries.len() < SOCKETS => {
+                self.table.entries.push(Entry::default());
+                (self.table.entries.len() - 1) as u32
             }
             None => {
                 self.forget_an_end()?;
                 self.free.pop()?
             }
         };
-        let entry = &mut self.entries[index as usize];
+        let entry = &mut self.table.entries[index as usize];
         entry.generation += 1;
         entry.socket = Some(Box::new(socket));
         entry.behaviour = None;
@@ -49,8 +49,7 @@ impl SocketLayer {
     }
     /// Removes a socket that has neither a call nor a listener.
     pub(super) fn forget(&mut self, at: SocketRef) {
-        let entry = self.entries.get_mut(at.index());
-        if let Some(entry) = entry.filter(|entry| entry.generation == at.generation())
+        if let Some(entry) = self.table.get_mut(at)
             && entry.socket.take().is_some()
         {
             self.deadlines.set(Timed::Socket(at), None);

@@ -275,7 +275,7 @@ impl SocketLayer {
     /// time `starts` on.
     pub(super) fn begin_atp(&mut self, at: SocketRef, index: usize, starts: Option<Instant>) {
         let program = &self.programs.list[index];
-        let own = parts(&mut self.entries, at).map(|(_, own)| own);
+        let own = parts(&mut self.table, at).map(|(_, own)| own);
         let (Some(transfer), Some(own)) = (&program.atp, own) else {
             return;
         };
@@ -288,7 +288,7 @@ impl SocketLayer {
     /// An SDU for ATP, or the time (`None`).
     pub(super) fn atp(&mut self, at: SocketRef, sdu: Option<&[u8]>) {
         let now = self.programs.now;
-        let Some((socket, own)) = parts(&mut self.entries, at) else {
+        let Some((socket, own)) = parts(&mut self.table, at) else {
             return;
         };
         let Some((index, mut end)) = socket.program.zip(own.atp.take()) else {

@@ -60,13 +60,13 @@ use self::tester::Tester;
 use self::write::Writer;
 use super::offers::Waiting;
 use super::resolve::{Destination, Wanted};
-use super::{Entry, Output, Socket, SocketLayer, SocketRef};
+use super::{Output, Socket, SocketLayer, SocketRef, Table};
 use crate::atm::{Mark, Shaping, SocketId};
 use crate::ip::books::SocketEvent;
 use crate::ip::clock::Clock;
 use crate::signalling::AAL_UNSUPPORTED;
 use aerostat_proto::socket::UserData;
-use aerostat_proto::{AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Trace};
+use aerostat_proto::{AtmRequest, Backoff, Cause, ConnId, Deadlines, Duration, Instant, Trace};
 use aerostat_wire::aal0::UserCell;
 use aerostat_wire::counted;
 use aerostat_wire::{AalType, AtmAddress};
@@ -150,12 +150,14 @@ pub(super) struct Programs {
     list: Vec<Program>,
     /// Totals of each program.
     fates: Vec<Fate>,
-    /// When each caller makes its next call; `None` if no call is planned, or the program is not a caller.
-    starts: Vec<Option<Instant>>,
+    /// When callers, by index, make their next calls.
+    starts: Deadlines<usize>,
     /// For each caller, the waits after failed calls.
     retries: Vec<Backoff>,
     /// Their connections that have not ended.
     pub(super) open: BTreeMap<ConnId, SocketRef>,
+    /// When these have work to do.
+    work: Deadlines<ConnId>,
     /// Ended connections that are remembered, the oldest first.
     ended: VecDeque<SocketRef>,
     /// Id of the next connection.
@@ -170,11 +172,12 @@ impl Programs {
     pub(super) fn new(list: Vec<Program>, clock: Clock, (node, life): (u32, u32)) -> Self {
         let retries = list.iter().map(|program| Backoff::of(&program.local));
         Self {
-            starts: vec![None; list.len()],
+            starts: Deadlines::default(),
             fates: vec![Fate::default(); list.len()],
             retries: retries.collect(),
             list,
             open: BTreeMap::new(),
+            work: Deadlines::default(),
             ended: VecDeque::new(),
             next: SocketId {
                 node,
@@ -194,6 +197,11 @@ impl Programs {
     /// An input comes at this time of the lab.
     pub(super) fn set_time(&mut self, now: Instant) {
         self.now = self.clock.local(now);
+    }
+    /// A connection has ended.
+    pub(super) fn close(&mut self, conn: ConnId) {
+        self.open.remove(&conn);
+        self.work.set(conn, None);
     }
     fn new_id(&mut self) -> SocketId {
         let id = self.next;
@@ -224,7 +232,7 @@ impl SocketLayer {
         all.filter_map(|at| self.record(*at))
     }
     fn record(&self, at: SocketRef) -> Option<Record<'_>> {
-        let entry = self.entries.get(at.index())?;
+        let entry = self.table.get(at)?;
         let (socket, own) = (entry.socket.as_deref()?, entry.behaviour.as_deref()?);
         let program = socket.program?;
         Some(Record {
@@ -263,9 +271,8 @@ impl SocketLayer {
 }
 
 /// A socket of a program, and its behaviour.
-fn parts(entries: &mut [Entry], at: SocketRef) -> Option<(&mut Socket, &mut Behaviour)> {
-    let entry = entries.get_mut(at.index());
-    let entry = entry.filter(|entry| entry.generation == at.generation())?;
+fn parts(table: &mut Table, at: SocketRef) -> Option<(&mut Socket, &mut Behaviour)> {
+    let entry = table.get_mut(at)?;
     Some((
         entry.socket.as_deref_mut()?,
         entry.behaviour.as_deref_mut()?,
@@ -290,7 +297,8 @@ impl SocketLayer {
                     }
                 }
                 Role::Call { send, .. } => {
-                    self.programs.starts[index] = Some(self.programs.clock.start(send.start));
+                    let start = self.programs.clock.start(send.start);
+                    self.programs.starts.set(index, Some(start));
                 }
                 Role::Permanent { vc, .. } => {
                     let socket = self.socket_of(index);
@@ -336,13 +344,13 @@ impl SocketLayer {
             self.plan_call(program, false, Cause::RESOURCES);
             self.call_failed(program, Cause::RESOURCES);
         }
-        self.entry_mut(at?)?.behaviour = Some(Box::new(behaviour));
+        self.table.get_mut(at?)?.behaviour = Some(Box::new(behaviour));
         at
     }
 
     /// A connection of a program has been asked for, or accepted.
     fn opens(&mut self, at: SocketRef) {
-        if let Some(conn) = self.get(at).and_then(|socket| socket.conn) {
+        if let Some(conn) = self.get_mut(at).and_then(|socket| socket.conn) {
             self.programs.open.insert(conn, at);
         }
     }
@@ -408,7 +416,7 @@ impl SocketLayer {
     pub(super) fn program_connected(&mut self, at: SocketRef, index: usize) {
         let now = self.programs.now;
         let program = &self.programs.list[index];
-        let Some((socket, own)) = parts(&mut self.entries, at) else {
+        let Some((socket, own)) = parts(&mut self.table, at) else {
             return;
         };
         self.programs.fates[index].opened += 1;
@@ -448,7 +456,7 @@ impl SocketLayer {
     /// A PDU for a program.
     pub(super) fn read_by_program(&mut self, at: SocketRef, sdu: &[u8]) {
         let now = self.programs.now;
-        let Some((socket, own)) = parts(&mut self.entries, at) else {
+        let Some((socket, own)) = parts(&mut self.table, at) else {
             return;
         };
         let Some(index) = socket.program.filter(|_| socket.state != State::Ended) else {
@@ -503,7 +511,8 @@ impl SocketLayer {
             None if failed => Some(retries.wait(Some(cause), Duration::ZERO, LONGEST_WAIT)),
             every => every,
         };
-        programs.starts[index] = wait.map(|wait| programs.now + wait);
+        let start = wait.map(|wait| programs.now + wait);
+        programs.starts.set(index, start);
         repeated
     }
 
@@ -516,7 +525,7 @@ impl SocketLayer {
         begun: bool,
     ) {
         let now = self.programs.now;
-        let Some((socket, own)) = parts(&mut self.entries, at) else {
+        let Some((socket, own)) = parts(&mut self.table, at) else {
             return;
         };
         own.end(socket, begun, now);
@@ -550,12 +559,9 @@ impl SocketLayer {
 
     /// Does what is due for programs.
     pub(super) fn programs_due(&mut self) {
-        let now = self.programs.now;
-        for index in 0..self.programs.starts.len() {
-            if self.programs.starts[index].is_some_and(|at| at <= now) {
-                self.programs.starts[index] = None;
-                self.call_by_program(index);
-            }
+        for index in self.programs.starts.due(self.programs.now) {
+            self.programs.starts.set(index, None);
+            self.call_by_program(index);
         }
         for at in self.due(|call| call.own.wake(call.socket)) {
             self.write_next(at);
@@ -566,23 +572,39 @@ impl SocketLayer {
     }
 
     /// Connections of programs with such a time that has come.
-    fn due(&self, when: impl Fn(Record<'_>) -> Option<Instant>) -> Vec<SocketRef> {
-        let open = self.programs.open.values().copied();
+    fn due(&mut self, when: impl Fn(Record<'_>) -> Option<Instant>) -> Vec<SocketRef> {
+        self.plan_work();
+        let programs = &self.programs;
+        let work = programs.work.due(programs.now).into_iter();
+        let open = work.filter_map(|conn| programs.open.get(&conn).copied());
         let due = open.filter(|at| {
             let when = self.record(*at).and_then(&when);
-            when.is_some_and(|at| at <= self.programs.now)
+            when.is_some_and(|at| at <= programs.now)
         });
         due.collect()
     }
 
+    /// Finds out anew when the connections of programs that have changed have work to do.
+    pub(super) fn plan_work(&mut self) {
+        while let Some(at) = self.table.next_changed() {
+            let Some(call) = self.record(at) else {
+                continue;
+            };
+            let whens = [call.own.wake(call.socket), call.own.atp_deadline()];
+            let open = |conn: &ConnId| self.programs.open.get(conn) == Some(&at);
+            if let Some(conn) = call.socket.conn.filter(open) {
+                let when = whens.into_iter().flatten().min();
+                self.programs.work.set(conn, when);
+            }
+        }
+    }
+
     /// When a program has work to do, by the clock of the lab.
     pub(super) fn programs_deadline(&self) -> Option<Instant> {
-        let starts = self.programs.starts.iter().flatten().copied();
-        let open = self.programs.open.values();
-        let open = open.filter_map(|at| self.record(*at));
-        let wakes = open.flat_map(|call| [call.own.wake(call.socket), call.own.atp_deadline()]);
-        let first = starts.chain(wakes.flatten()).min();
-        first.map(|at| self.programs.clock.of_lab(at))
+        let programs = &self.programs;
+        let first = [programs.starts.next(), programs.work.next()];
+        let first = first.into_iter().flatten().min();
+        first.map(|at| programs.clock.of_lab(at))
     }
 }
 

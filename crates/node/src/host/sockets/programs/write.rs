@@ -167,7 +167,7 @@ impl SocketLayer {
     /// Writes the next PDU of a connection if it is due, or releases the connection if that is due.
     pub(in crate::host::sockets) fn write_next(&mut self, at: SocketRef) {
         let now = self.programs.now;
-        let Some((socket, own)) = parts(&mut self.entries, at) else {
+        let Some((socket, own)) = parts(&mut self.table, at) else {
             return;
         };
         let Some(index) = socket.program else {
@@ -208,7 +208,7 @@ impl SocketLayer {
     /// The adapter has answered to a PDU of a program.
     pub(in crate::host::sockets) fn program_went_on(&mut self, at: SocketRef, taken: bool) {
         let now = self.programs.now;
-        let Some((socket, own)) = parts(&mut self.entries, at) else {
+        let Some((socket, own)) = parts(&mut self.table, at) else {
             return;
         };
         let (Some(index), Writing::Idle) = (socket.program, &socket.writing) else {
@@ -244,7 +244,7 @@ impl SocketLayer {
     /// Everything that a program has written has left the adapter.
     pub(in crate::host::sockets) fn all_has_left(&mut self, at: SocketRef) {
         let now = self.programs.now;
-        if let Some((socket, own)) = parts(&mut self.entries, at)
+        if let Some((socket, own)) = parts(&mut self.table, at)
             && let Some(program) = socket.program
             && core::mem::take(&mut own.writer.flushes)
             && let Role::Call { hold, .. } = self.programs.list[program].role
