@@ -180,11 +180,7 @@ impl Sent {
 
 /// True for the messages of an idle link.
 fn is_idle(vc: Vc, sdu: &[u8]) -> bool {
-    let keeps_alive = || {
-        let pdu = SscopPdu::decode(sdu);
-        matches!(pdu, Ok(SscopPdu::Poll { .. } | SscopPdu::Stat { .. }))
-    };
-    vc == Vc::ILMI || (vc == Vc::SIGNALLING && keeps_alive())
+    vc == Vc::ILMI || (vc == Vc::SIGNALLING && SscopPdu::is_poll_or_stat(sdu))
 }
 
 #[cfg(test)]

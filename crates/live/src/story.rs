@@ -58,13 +58,9 @@ impl Step {
         event.text = names.in_text(&event.text);
         event
     }
-    /// About the octets of its line.
+    /// About the octets of its words.
     fn octets(&self) -> usize {
-        let Trace {
-            name, text, fields, ..
-        } = &self.trace;
-        let fields = fields.iter().map(|(key, value)| key.len() + value.len());
-        self.node.len() + name.len() + text.len() + fields.sum::<usize>()
+        self.node.len() + self.trace.octets()
     }
 }
 

@@ -88,7 +88,7 @@ pub trait Driver: Sized {
         self.settle_node(node);
         // A port without cells has no departures to catch up with.
         let waiting = &self.plant().slots[node.0].waiting;
-        for port in waiting.iter().copied().collect::<Vec<_>>() {
+        for port in waiting.keys().copied().collect::<Vec<_>>() {
             if let Some(line) = self.plant().line_from(LinkEnd { node, port }) {
                 self.advance(line);
             }
@@ -166,7 +166,7 @@ pub trait Driver: Sized {
         match self.plant().line_from(end) {
             // A run takes a departure of its own, so that a burst of events cannot starve the driver's other work.
             Some(line) if Self::IN_TURNS => {
-                self.plant_mut().slots[end.node.0].waiting.insert(end.port);
+                self.plant_mut().slots[end.node.0].waiting.insert(end.port, ());
                 self.plant_mut().reschedule(line);
             }
             Some(line) => self.advance(line),
@@ -198,7 +198,7 @@ pub trait Driver: Sized {
         if idle {
             waiting.remove(&from.port);
         } else {
-            waiting.insert(from.port);
+            waiting.insert(from.port, ());
         }
         plant.reschedule(line);
     }

@@ -73,6 +73,7 @@ use aerostat_node::ip::books::Place;
 use aerostat_node::switch::Switch;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
+use litemap::LiteMap;
 use schedule::Schedule;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +104,7 @@ struct Slot<N> {
     /// By port: the line into which the port sends.
     lines: Vec<Option<LineId>>,
     /// Ports with waiting cells.
-    waiting: BTreeSet<u16>,
+    waiting: LiteMap<u16, ()>,
     /// Ports that get cells of trains.
     fed: BTreeSet<u16>,
 }
@@ -209,7 +210,7 @@ impl<N: Node, M> Plant<N, M> {
             off: None,
             source,
             lines: vec![None; usize::from(ports)],
-            waiting: BTreeSet::new(),
+            waiting: LiteMap::new(),
             fed: BTreeSet::new(),
         });
         id

@@ -391,7 +391,7 @@ pub(super) trait Settle: Driver {
                 let from = self.plant().line(next).from;
                 self.plant_mut().slots[from.node.0]
                     .waiting
-                    .insert(from.port);
+                    .insert(from.port, ());
                 if self.plant().tells_drops {
                     self.tell_drops(next);
                 }

@@ -539,11 +539,11 @@ impl Field for Trace {
         let fields = self.fields.iter();
         let fields = fields.filter_map(|(key, value)| Some((names::known(key)?, value)));
         put_text(name, to);
-        self.text.put(to);
+        put_text(&self.text.read(), to);
         (fields.clone().count() as u16).put(to);
         for (key, value) in fields {
             put_text(key, to);
-            value.put(to);
+            put_text(&value.read(), to);
         }
         self.milestone.put(to);
     }
@@ -556,11 +556,11 @@ impl Field for Trace {
         let mut fields = Vec::new();
         for _ in 0..count {
             let key = known(take_text(from, "fields")?)?;
-            fields.push((key, String::take(from, "fields")?));
+            fields.push((key, String::take(from, "fields")?.into()));
         }
         Ok(Self {
             name,
-            text,
+            text: text.into(),
             fields,
             milestone: bool::take(from, "milestone")?,
         })
