@@ -309,7 +309,7 @@ mod tests {
                 Instant::from_secs(at),
             );
         }
-        let step = |at, text: &str| {
+        let step = |at, text: &'static str| {
             Event::new(Instant::from_secs(at), "urku", &Trace::milestone("x", text))
         };
         let lines = told(&past, &[LinkId(0)], vec![step(2, "two"), step(4, "four")]);

@@ -5,6 +5,7 @@
 
 use aerostat_wire::Vc;
 use core::fmt;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -18,10 +19,13 @@ pub struct Trace {
     /// One sentence without the node's name and without a full stop.
     pub text: Words,
     /// Values for programs, in order.
-    pub fields: Vec<(&'static str, Value)>,
+    pub fields: Fields,
     /// True for main steps of the story; false for details.
     pub milestone: bool,
 }
+
+/// Fields of a trace event; most events have one or two, which need no memory of their own.
+pub type Fields = SmallVec<[(&'static str, Value); 2]>;
 
 impl Trace {
     /// A detail.
@@ -30,7 +34,7 @@ impl Trace {
         Self {
             name,
             text: text.into(),
-            fields: Vec::new(),
+            fields: Fields::new(),
             milestone: false,
         }
     }
@@ -57,7 +61,9 @@ impl Trace {
     #[must_use]
     pub fn field(&self, key: &str) -> Option<&Value> {
         let mut fields = self.fields.iter();
-        fields.find(|(known, _)| *known == key).map(|(_, value)| value)
+        fields
+            .find(|(known, _)| *known == key)
+            .map(|(_, value)| value)
     }
     /// About the octets of the words of the event, or of what makes them.
     #[must_use]
@@ -265,7 +271,10 @@ mod tests {
     #[test]
     fn words_are_made_when_they_are_read_and_equal_those_that_were_made_at_once() {
         let vc = Vc::new(0, 101);
-        let later = Trace::detail("x", Words::later(move |f| write!(f, "connection {vc} open")));
+        let later = Trace::detail(
+            "x",
+            Words::later(move |f| write!(f, "connection {vc} open")),
+        );
         let later = later.with_value("vc", vc).with_value("call", 7_u32);
         let made = Trace::detail("x", format!("connection {vc} open"));
         let made = made.with("vc", vc).with("call", 7);

@@ -517,9 +517,14 @@ impl<N: Node, M> Plant<N, M> {
 
     /// Updates the deadline of a node in the schedule.
     fn set_deadline(&mut self, node: NodeId) {
+        self.due(node, self.node(node).and_then(N::poll_timeout));
+    }
+
+    /// The deadline of a node is this.
+    fn due(&mut self, node: NodeId, deadline: Option<Instant>) {
         let slot = &self.slots[node.0];
         let (name, now) = (&slot.name, self.now);
-        let deadline = slot.node.as_ref().and_then(N::poll_timeout).map(|at| {
+        let deadline = deadline.map(|at| {
             debug_assert!(at > now, "{name}: deadline {at} is not after {now}");
             // A node that breaks the rule may cost time, but time must not stand still.
             at.max(now + Duration::from_nanos(1))

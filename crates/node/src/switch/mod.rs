@@ -88,6 +88,7 @@ mod relay;
 pub mod route;
 mod tables;
 
+use core::cmp::Ordering;
 use core::convert::Infallible;
 use core::fmt;
 use litemap::LiteMap;
@@ -133,10 +134,29 @@ impl fmt::Display for PortNo {
 pub struct SwitchCallId(pub u64);
 
 /// One half-call: the port, and the call's id there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LegKey {
     port: PortNo,
     call: CallId,
+}
+
+impl LegKey {
+    const fn number(self) -> u64 {
+        (self.port.0 as u64) << 32 | self.call.0 as u64
+    }
+}
+
+impl PartialOrd for LegKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LegKey {
+    /// By port, then by call, in one comparison: each message looks for legs.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number().cmp(&other.number())
+    }
 }
 
 /// The resources of a half-call.

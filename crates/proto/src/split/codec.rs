@@ -6,6 +6,7 @@
 use super::names;
 use super::{Greeting, Role};
 use crate::parameters::PerSecond;
+use crate::trace::Fields;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId, Trace};
 use aerostat_wire::q2931::UserData;
 use aerostat_wire::{
@@ -553,7 +554,7 @@ impl Field for Trace {
         let name = known(take_text(from, name)?)?;
         let text = String::take(from, "text")?;
         let count = from.u16("fields")?;
-        let mut fields = Vec::new();
+        let mut fields = Fields::new();
         for _ in 0..count {
             let key = known(take_text(from, "fields")?)?;
             fields.push((key, String::take(from, "fields")?.into()));

@@ -1,9 +1,9 @@
 //! Conditions that a host still waits for before it can send to all others, with reasons.
 
 use crate::host::Host;
-use aerostat_proto::{Trace, Value};
 use aerostat_proto::ilmi::State;
 use aerostat_proto::lane::lec::LecState;
+use aerostat_proto::{Trace, Value};
 use aerostat_wire::counted;
 
 /// A condition that a host still waits for before it can send to everybody.

@@ -175,7 +175,8 @@ fn duplicate_mac_is_refused() {
     assert_ne!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
     let notes = w.take_notes();
     assert!(notes.iter().any(|(_, who, note)| {
-        *who == LEC0 + 1 && matches!(note, Note::Trace(trace) if trace.text.read().contains("status 4"))
+        *who == LEC0 + 1
+            && matches!(note, Note::Trace(trace) if trace.text.read().contains("status 4"))
     }));
     // The first client leaves: the second joins by itself.
     stop(&mut w, LEC0);
