@@ -74,7 +74,7 @@ impl Trace {
     }
 }
 
-/// What writes a text for a reader.
+/// Writer of a text for a reader.
 type Writer = dyn Fn(&mut fmt::Formatter<'_>) -> fmt::Result + Send + Sync;
 
 /// The sentence of a trace event. `Display` gives its text.
@@ -84,7 +84,7 @@ pub enum Words {
     Fixed(&'static str),
     /// A text that was made.
     Made(String),
-    /// What makes the text: [`Words::later`].
+    /// The writer of the text: [`Words::later`].
     Later(Arc<Writer>),
 }
 

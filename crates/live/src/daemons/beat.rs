@@ -3,8 +3,8 @@
 //! **Question.** A question is a frame of one octet, which the main loop of the daemon's process sends back
 //! ([`super::process`]); every other frame has four octets at least. A process is asked every 0.4 s while it has
 //! something to do: the lab has sent a frame since the last question, or the process has. A quiet process is asked
-//! every 0.8 s ([`QUIET`]), because it can harm nobody before the next frame. With more than 800 processes each is asked
-//! less often ([`Round`]).
+//! every 0.8 s ([`QUIET`]), because it does no harm before the next frame. If there are more than 800 processes, each
+//! is asked less often ([`Round`]).
 //!
 //! **Judgement.** Silence alone proves nothing, because a loaded machine makes healthy processes silent. After 0.2 s of
 //! silence the privileged helper reads the state of the process and its CPU time from `/proc/PID/stat` ([`Sight`]):

@@ -288,7 +288,7 @@ impl MessageDefinition {
                     all[at][mandatory[index] as usize] = 1;
                     index += 1;
                 }
-                // What is in both lists may occur as often as the second one says; the first entry of an element counts.
+                // The second list counts for an element of both lists, and its first entry for an element.
                 let mut index = optional.len();
                 while index > 0 {
                     index -= 1;
