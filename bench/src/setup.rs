@@ -14,7 +14,7 @@
 use aerostat_live::daemons::{DAEMON_ARGUMENT, Role, serve};
 use aerostat_live::helper::{HELPER_ARGUMENT, run_helper};
 use aerostat_live::run::{self, File, Notice, Options, UpError};
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::{Duration, Instant, Value};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Instant as Clock;
@@ -88,9 +88,7 @@ impl Meter {
             Notice::Event(step, _)
                 if step.trace().name == "socket.open" && step.node() == CALLER =>
             {
-                let mut fields = step.trace().fields.iter();
-                let took = fields.find(|(key, _)| *key == "setup_us");
-                let Some(us) = took.and_then(|(_, us)| us.parse::<u64>().ok()) else {
+                let Some(&Value::Number(us)) = step.trace().field("setup_us") else {
                     return;
                 };
                 // The event has the time of the network, at which the program got its connection. Its microseconds

@@ -72,12 +72,12 @@ impl Event {
             time: at.as_secs_f64(),
             node: node.to_owned(),
             event: trace.name.to_owned(),
-            text: trace.text.clone(),
+            text: trace.text.to_string(),
             milestone: trace.milestone,
             fields: trace
                 .fields
                 .iter()
-                .map(|(key, value)| ((*key).to_owned(), value.clone()))
+                .map(|(key, value)| ((*key).to_owned(), value.to_string()))
                 .collect(),
         }
     }
@@ -102,7 +102,7 @@ impl Event {
 /// The story's text about a fault: the node (for a link, that of its first end) and the words.
 #[must_use]
 pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
-    let victim = |name, node, of: Option<Service>, whole: &str, part: &str| {
+    let victim = |name, node, of: Option<Service>, whole: &'static str, part: &str| {
         let trace = match of {
             None => Trace::milestone(name, whole),
             Some(of) => {

@@ -109,15 +109,19 @@ fn belongs(lab: &Lab, id: NodeId, what: StateKind) -> bool {
         })
 }
 
-/// Names of events about a bound that refuses something.
-const LIMITS: [&str; 6] = [
-    "bridge.full",
-    "lecs.full",
-    "les.full",
-    "les.over-quota",
-    "bus.over-quota",
-    "switch.port.full",
-];
+/// True for the names of events about a bound that refuses something.
+fn is_limit(name: &str) -> bool {
+    matches!(
+        name,
+        "bridge.full"
+            | "lecs.full"
+            | "les.full"
+            | "les.over-quota"
+            | "bus.over-quota"
+            | "switch.port.full"
+    )
+}
+
 /// Limit of such events that a report repeats; the story has all of them.
 const MOST_LIMITS: usize = 100;
 
@@ -131,7 +135,7 @@ pub struct Met {
 impl Met {
     /// Takes an event of a node.
     pub fn hear(&mut self, node: &str, trace: &Trace) {
-        if !LIMITS.contains(&trace.name) {
+        if !is_limit(trace.name) {
             return;
         }
         let text = format!("{node}: {}", trace.text);

@@ -181,7 +181,8 @@ mod tests {
         assert_eq!(told.name, "lab.process-gone");
         keepers.ready(0);
         assert!(keepers.died().is_empty(), "told twice");
-        assert_eq!(keepers.without_supervisor().as_ref(), Some(&told.text));
+        let text = told.text.to_string();
+        assert_eq!(keepers.without_supervisor(), Some(text));
         assert!(keepers.rows().all(|(_, state)| state == "gone: x"));
         child.wait().unwrap();
     }

@@ -180,11 +180,7 @@ impl Sent {
 
 /// True for the messages of an idle link.
 fn is_idle(vc: Vc, sdu: &[u8]) -> bool {
-    let keeps_alive = || {
-        let pdu = SscopPdu::decode(sdu);
-        matches!(pdu, Ok(SscopPdu::Poll { .. } | SscopPdu::Stat { .. }))
-    };
-    vc == Vc::ILMI || (vc == Vc::SIGNALLING && keeps_alive())
+    vc == Vc::ILMI || (vc == Vc::SIGNALLING && SscopPdu::is_poll_or_stat(sdu))
 }
 
 #[cfg(test)]
@@ -313,7 +309,7 @@ mod tests {
                 Instant::from_secs(at),
             );
         }
-        let step = |at, text: &str| {
+        let step = |at, text: &'static str| {
             Event::new(Instant::from_secs(at), "urku", &Trace::milestone("x", text))
         };
         let lines = told(&past, &[LinkId(0)], vec![step(2, "two"), step(4, "four")]);

@@ -115,7 +115,7 @@ fn line_of(step: &Step, names: &Names) -> Line {
         t: step.at().as_nanos(),
         node: step.node().to_owned(),
         event: step.trace().name.to_owned(),
-        text: names.in_text(&step.trace().text),
+        text: names.in_text(&step.trace().text.read()),
         milestone: step.trace().milestone,
     })
 }

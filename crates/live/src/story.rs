@@ -20,7 +20,7 @@ const HISTORY_OCTETS: usize = 8 * 1024 * 1024;
 const MOST_LOOKED_AT: usize = 2000;
 
 /// An event of a node, or of the lab.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Step {
     at: Instant,
     node: Arc<str>,
@@ -58,20 +58,16 @@ impl Step {
         event.text = names.in_text(&event.text);
         event
     }
-    /// About the octets of its line.
+    /// About the octets of its words.
     fn octets(&self) -> usize {
-        let Trace {
-            name, text, fields, ..
-        } = &self.trace;
-        let fields = fields.iter().map(|(key, value)| key.len() + value.len());
-        self.node.len() + name.len() + text.len() + fields.sum::<usize>()
+        self.node.len() + self.trace.octets()
     }
 }
 
 /// Events on their way to a client.
 #[derive(Debug)]
 pub struct Steps {
-    all: Vec<Arc<Step>>,
+    all: Vec<Step>,
     names: Arc<Names>,
 }
 
@@ -96,7 +92,7 @@ pub(crate) struct Latest<'a> {
 /// History and followers.
 #[derive(Debug)]
 pub(crate) struct Story {
-    steps: VecDeque<Arc<Step>>,
+    steps: VecDeque<Step>,
     octets: usize,
     followers: Vec<Follower>,
     forgotten: u64,
@@ -135,11 +131,10 @@ impl Story {
 
     /// Adds an event, and passes it to the clients that follow.
     pub(crate) fn add(&mut self, step: Step) {
-        let step = Arc::new(step);
         let names = &self.names;
         self.followers.retain_mut(|follower| {
             let steps = Steps {
-                all: vec![Arc::clone(&step)],
+                all: vec![step.clone()],
                 names: Arc::clone(names),
             };
             match follower.steps.try_send(steps) {
@@ -199,7 +194,7 @@ impl Story {
             *room -= usize::from(told);
             told
         });
-        let mut told: Vec<&Step> = told.map(|step| &**step).collect();
+        let mut told: Vec<&Step> = told.collect();
         told.reverse();
         let left = (new - told.len()) as u64;
         Latest { told, left }
@@ -207,7 +202,7 @@ impl Story {
 
     /// The kept main steps.
     pub(crate) fn milestones(&self) -> Vec<Event> {
-        let told = |step: &&Arc<Step>| step.is_told(Telling::Milestones);
+        let told = |step: &&Step| step.is_told(Telling::Milestones);
         let steps = self.steps.iter().filter(told);
         steps.map(|step| step.event(&self.names)).collect()
     }

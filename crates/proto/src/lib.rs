@@ -113,4 +113,4 @@ pub use machine::{Machine, Refused};
 pub use retry::Backoff;
 pub use time::{Duration, Instant};
 pub use timers::{TimerKind, TimerTable};
-pub use trace::Trace;
+pub use trace::{Trace, Value, Words};

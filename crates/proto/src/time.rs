@@ -58,28 +58,34 @@ impl Instant {
     /// The time `ago` before this one, but not before the start of the run.
     #[must_use]
     pub fn before(self, ago: Duration) -> Self {
-        let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_sub(ago))
+        Self(self.0.saturating_sub(nanos(ago)))
     }
+}
+
+/// Nanoseconds of a duration, at most the largest number. Each event adds durations, and `as_nanos` has 128 bits.
+#[inline]
+const fn nanos(d: Duration) -> u64 {
+    let seconds = d.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(d.subsec_nanos() as u64)
 }
 
 impl Add<Duration> for Instant {
     type Output = Self;
     /// The addition saturates at the largest value, so that a hostile duration cannot wrap a deadline into the past.
+    #[inline]
     fn add(self, d: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_add(nanos(d)))
     }
 }
 impl AddAssign<Duration> for Instant {
+    #[inline]
     fn add_assign(&mut self, d: Duration) {
         *self = *self + d;
     }
 }
 impl Sub for Instant {
     type Output = Duration;
+    #[inline]
     fn sub(self, earlier: Self) -> Duration {
         self.since(earlier)
     }

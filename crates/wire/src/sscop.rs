@@ -325,6 +325,13 @@ impl SscopPdu {
         Ok(pdu)
     }
 
+    /// True for the octets of a POLL or a STAT; what else is in it is not looked at. Idle links exchange these.
+    #[must_use]
+    pub fn is_poll_or_stat(pdu: &[u8]) -> bool {
+        let last = pdu.last_chunk::<4>();
+        last.is_some_and(|[kind, ..]| matches!(kind & 0x0f, 0xa | 0xb))
+    }
+
     /// Type code, the low nibble of the first octet of the last word.
     #[must_use]
     pub const fn code(&self) -> u8 {

@@ -1,9 +1,10 @@
 //! The label of a virtual connection on one link.
 
+use core::cmp::Ordering;
 use core::fmt;
 
 /// VPI and VCI on one link. VPI 0..=255 at a UNI, 0..=4095 at an NNI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Vc {
     /// Virtual path identifier.
     pub vpi: u16,
@@ -25,6 +26,25 @@ impl Vc {
     #[must_use]
     pub const fn new(vpi: u16, vci: u16) -> Self {
         Self { vpi, vci }
+    }
+}
+
+impl Vc {
+    const fn number(self) -> u32 {
+        (self.vpi as u32) << 16 | self.vci as u32
+    }
+}
+
+impl PartialOrd for Vc {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Vc {
+    /// By VPI, then by VCI, in one comparison: labels are keys of many maps.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number().cmp(&other.number())
     }
 }
 

@@ -100,7 +100,7 @@ pub trait Driver: Sized {
         self.settle_node(node);
         // A port without cells has no departures to catch up with.
         let waiting = &self.plant().slots[node.0].waiting;
-        for port in waiting.iter().copied().collect::<Vec<_>>() {
+        for port in waiting.keys().copied().collect::<Vec<_>>() {
             if let Some(line) = self.plant().line_from(LinkEnd { node, port }) {
                 self.advance(line);
             }
@@ -119,13 +119,15 @@ pub trait Driver: Sized {
     fn serve(&mut self, node: NodeId) {
         self.drain(node);
         let now = self.plant().now;
-        if let Some(machine) = self.plant_mut().node_mut(node)
-            && machine.poll_timeout().is_some_and(|at| at <= now)
+        let deadline = self.plant().node(node).and_then(Node::poll_timeout);
+        if deadline.is_some_and(|at| at <= now)
+            && let Some(machine) = self.plant_mut().node_mut(node)
         {
             machine.handle_timeout(now);
             self.drain(node);
+            return self.plant_mut().set_deadline(node);
         }
-        self.plant_mut().set_deadline(node);
+        self.plant_mut().due(node, deadline);
     }
 
     /// Handles the outputs of a node.
@@ -178,7 +180,9 @@ pub trait Driver: Sized {
         match self.plant().line_from(end) {
             // A run takes a departure of its own, so that a burst of events cannot starve the driver's other work.
             Some(line) if Self::IN_TURNS => {
-                self.plant_mut().slots[end.node.0].waiting.insert(end.port);
+                self.plant_mut().slots[end.node.0]
+                    .waiting
+                    .insert(end.port, ());
                 self.plant_mut().reschedule(line);
             }
             Some(line) => self.advance(line),
@@ -211,7 +215,7 @@ pub trait Driver: Sized {
         if idle {
             waiting.remove(&from.port);
         } else {
-            waiting.insert(from.port);
+            waiting.insert(from.port, ());
         }
         plant.reschedule(line);
     }

@@ -250,6 +250,7 @@ impl StationNode {
         self.touched = true;
     }
 
+    #[inline]
     fn poll_output(&mut self) -> Option<NodeOutput<LabEvent, Usable>> {
         let Some(event) = self.station.poll_event() else {
             // This comes last: the first cell of a packet leaves at once if the line is free and can be lost, so the
@@ -348,6 +349,7 @@ impl Node for LabNode {
         }
     }
 
+    #[inline]
     fn cells(&mut self, port: u16, run: CellRun, now: Instant) {
         match self {
             Self::Station(node) => {
@@ -384,6 +386,7 @@ impl Node for LabNode {
         }
     }
 
+    #[inline]
     fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::Station(node) => {
@@ -395,6 +398,7 @@ impl Node for LabNode {
         }
     }
 
+    #[inline]
     fn poll_output(&mut self) -> Option<NodeOutput<LabEvent, Usable>> {
         match self {
             Self::Station(node) => node.poll_output(),

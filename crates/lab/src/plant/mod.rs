@@ -73,6 +73,7 @@ use aerostat_node::ip::books::Place;
 use aerostat_node::switch::Switch;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
+use litemap::LiteMap;
 use schedule::Schedule;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +104,7 @@ struct Slot<N> {
     /// By port: the line into which the port sends.
     lines: Vec<Option<LineId>>,
     /// Ports with waiting cells.
-    waiting: BTreeSet<u16>,
+    waiting: LiteMap<u16, ()>,
     /// Ports that get cells of trains.
     fed: BTreeSet<u16>,
 }
@@ -209,7 +210,7 @@ impl<N: Node, M> Plant<N, M> {
             off: None,
             source,
             lines: vec![None; usize::from(ports)],
-            waiting: BTreeSet::new(),
+            waiting: LiteMap::new(),
             fed: BTreeSet::new(),
         });
         id
@@ -533,9 +534,14 @@ impl<N: Node, M> Plant<N, M> {
 
     /// Updates the deadline of a node in the schedule.
     fn set_deadline(&mut self, node: NodeId) {
+        self.due(node, self.node(node).and_then(N::poll_timeout));
+    }
+
+    /// The deadline of a node is this.
+    fn due(&mut self, node: NodeId, deadline: Option<Instant>) {
         let slot = &self.slots[node.0];
         let (name, now) = (&slot.name, self.now);
-        let deadline = slot.node.as_ref().and_then(N::poll_timeout).map(|at| {
+        let deadline = deadline.map(|at| {
             debug_assert!(at > now, "{name}: deadline {at} is not after {now}");
             // A node that breaks the rule may cost time, but time must not stand still.
             at.max(now + Duration::from_nanos(1))

@@ -48,7 +48,12 @@ impl Schedule {
         }
         let mut node = (self.times.len() + source as usize) / 2;
         while node > 0 {
+            let before = self.winners[node];
             self.play(node);
+            // Another source wins here as before, with its old time: the matches above are as they were.
+            if before != source && self.winners[node] == before {
+                break;
+            }
             node /= 2;
         }
     }

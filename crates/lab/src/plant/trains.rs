@@ -128,9 +128,11 @@ impl<N: Node, M> Plant<N, M> {
     /// Makes the destinations of the trains to the ports of a node unknown: these trains, with their lines.
     fn unbind(&mut self, node: NodeId) -> Vec<(u32, u32)> {
         let mut all = Vec::new();
-        for port in std::mem::take(&mut self.slots[node.0].fed) {
-            if let Some(line) = self.line_from(LinkEnd { node, port }) {
-                all.extend(self.trains.unbind_all(line.0));
+        if !self.slots[node.0].fed.is_empty() {
+            for port in std::mem::take(&mut self.slots[node.0].fed) {
+                if let Some(line) = self.line_from(LinkEnd { node, port }) {
+                    all.extend(self.trains.unbind_all(line.0));
+                }
             }
         }
         self.tell_passed();
@@ -391,7 +393,7 @@ pub(super) trait Settle: Driver {
                 let from = self.plant().line(next).from;
                 self.plant_mut().slots[from.node.0]
                     .waiting
-                    .insert(from.port);
+                    .insert(from.port, ());
                 if self.plant().tells_drops {
                     self.tell_drops(next);
                 }

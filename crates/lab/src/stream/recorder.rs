@@ -93,7 +93,7 @@ impl<'a> Recorder<'a> {
             t,
             node: node.to_owned(),
             event: trace.name.to_owned(),
-            text: self.names.in_text(&trace.text),
+            text: self.names.in_text(&trace.text.read()),
             milestone: trace.milestone,
         });
         self.keep.take(t, &story);

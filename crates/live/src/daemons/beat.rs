@@ -1,8 +1,10 @@
 //! The heartbeat of daemons: a question on the socket, and a judgement of a process that does not answer.
 //!
 //! **Question.** A question is a frame of one octet, which the main loop of the daemon's process sends back
-//! ([`super::process`]); every other frame has four octets at least. A process is asked at least every 0.4 s, or
-//! less often if there are more than 800 ([`Round`]).
+//! ([`super::process`]); every other frame has four octets at least. A process is asked every 0.4 s while it has
+//! something to do: the lab has sent a frame since the last question, or the process has. A quiet process is asked
+//! every 0.8 s ([`QUIET`]), because it does no harm before the next frame. If there are more than 800 processes, each
+//! is asked less often ([`Round`]).
 //!
 //! **Judgement.** Silence alone proves nothing, because a loaded machine makes healthy processes silent. After 0.2 s of
 //! silence the privileged helper reads the state of the process and its CPU time from `/proc/PID/stat` ([`Sight`]):
@@ -36,6 +38,8 @@ const EVERY: usize = 8;
 const QUESTIONS: usize = 100;
 /// Most looks in one tick.
 pub(super) const LOOKS: usize = 16;
+/// Time between two questions to a process with which no other frame was exchanged.
+const QUIET: Duration = Duration::from_millis(800);
 /// Silence before the first look.
 const SILENCE: Duration = Duration::from_millis(200);
 
@@ -140,6 +144,10 @@ struct Open {
 pub(super) struct Beat {
     number: u8,
     open: Option<Open>,
+    /// When the process was last asked.
+    asked: Option<Instant>,
+    /// Another frame was exchanged since then.
+    busy: bool,
     slowest: Duration,
 }
 
@@ -150,11 +158,13 @@ impl Beat {
         beat.ask(now);
         beat
     }
-    /// The frame of a question; `None` while a question is open.
+    /// The frame of a question; `None` while a question is open, or if the process is quiet and was asked recently.
     pub(super) fn ask(&mut self, now: Instant) -> Option<[u8; 1]> {
-        if self.open.is_some() {
+        let rests = |asked| !self.busy && now < asked + QUIET;
+        if self.open.is_some() || self.asked.is_some_and(rests) {
             return None;
         }
+        (self.asked, self.busy) = (Some(now), false);
         self.number = self.number.wrapping_add(1);
         self.open = Some(Open {
             at: now,
@@ -175,8 +185,13 @@ impl Beat {
             _ => false,
         }
     }
+    /// The process gets a frame that is no question.
+    pub(super) const fn told(&mut self) {
+        self.busy = true;
+    }
     /// Any other frame has come, or the process has read a frame that waited: it makes progress.
     pub(super) fn heard(&mut self) {
+        self.busy = true;
         if let Some(open) = &mut self.open {
             open.heard = true;
         }
@@ -412,12 +427,34 @@ mod tests {
         assert!(rig.beat.answered(1, rig.now));
         assert_eq!(rig.beat.slowest(rig.now), ms(450));
         assert_eq!(rig.look(b'S', 0), None, "nothing is open");
+        assert_eq!(rig.beat.ask(rig.now), None, "it is quiet");
+        rig.beat.told();
         assert_eq!(rig.beat.ask(rig.now), Some([2]));
         for _ in 0..9 {
             assert_eq!(rig.look(b'S', 0), None, "counted from the new question");
         }
         assert!(!rig.beat.answered(1, rig.now));
         assert!(!rig.beat.answered(2, rig.now), "not asked");
+    }
+
+    #[test]
+    fn a_quiet_process_is_asked_half_as_often_as_one_with_work() {
+        let asked = |work: fn(&mut Beat)| {
+            let (mut beat, mut asked) = (Beat::default(), 0);
+            for visit in 0..100 {
+                let now = ms(400) * visit;
+                let now = Instant::ZERO + now;
+                if let Some([number]) = beat.ask(now) {
+                    asked += 1;
+                    assert!(beat.answered(number, now));
+                }
+                work(&mut beat);
+            }
+            asked
+        };
+        assert_eq!(asked(|_| {}), 50);
+        assert_eq!(asked(Beat::told), 100);
+        assert_eq!(asked(Beat::heard), 100);
     }
 
     #[test]

@@ -26,10 +26,11 @@
 //! kernel ends the processes that the lab started, and the others see that their socket closes.
 //!
 //! **Cost.** A turn touches only seats with an event; the tick of the heartbeat, 20 times a second, checks the silence
-//! of all seats. Up to 800 daemons are asked at least every 0.4 s each, and more daemons share 2000 questions a second.
-//! A tick has whole questions, so 10 daemons get 40 a second. Each of 10 000 daemons is asked every 5 s: there a hung
-//! daemon is found within 7 s, if it gets its processor time. For each question the lab makes three system calls, and
-//! the daemon three. All frames that wait for a daemon together, or that it says together, are one packet (`batch`).
+//! of all seats. Up to 800 daemons are asked every 0.4 s each while they have work, and every 0.8 s while they are
+//! quiet; more daemons share 2000 questions a second. A tick has whole questions, so 10 daemons with work get 40 a
+//! second. Each of 10 000 daemons is asked every 5 s: there a hung daemon is found within 7 s, if it gets its processor
+//! time. For each question the lab makes three system calls, and the daemon three. All frames that wait for a daemon
+//! together, or that it says together, are one packet (`batch`).
 //!
 //! **Trust.** Only this user can open the socket. A daemon drops its privileges once it is connected. A daemon that
 //! sends an invalid frame, or that does not read, loses its seat and its process. The lab's loop never waits for a

@@ -81,7 +81,7 @@ pub(super) struct Conn {
     overdue: u32,
     /// Rights that the daemon still has; `None` until it has told that it is confined.
     may: Option<Vec<String>>,
-    beat: Beat,
+    pub(super) beat: Beat,
 }
 
 /// A process that this lab's helper started.

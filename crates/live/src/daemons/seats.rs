@@ -366,6 +366,7 @@ impl Daemons {
         }
         // A set-up by this host wakes its daemon twice, and not three times.
         let rests = place.1 == Role::Sigd && sigd::may_rest(&frame);
+        conn.beat.told();
         if conn.lost || !conn.queue.push(frame) {
             conn.lost = true;
             self.ready.insert(number);

@@ -36,7 +36,7 @@ crate::rows! {
         /// State of the call.
         pub state: Name = seen.socket.state().of_call().into(),
         /// VPI.VCI; `local` for a call that does not leave the host.
-        pub vc: Option<String> = Some(seen.socket.label()).filter(|label| !label.is_empty()),
+        pub vc: Option<String> = Some(seen.socket.label().to_string()).filter(|label| !label.is_empty()),
         /// Time from SETUP to CONNECT at the caller.
         pub setup_us: Option<u64> = seen.own.setup.map(microseconds),
         /// PDUs that the program began to write, or had to send back.

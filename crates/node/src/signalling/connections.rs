@@ -7,7 +7,7 @@ use super::{CallInfo, Output, Phase, Signalling, UserId};
 use crate::atm::{DataUnit, DataUnitBuf};
 use aerostat_proto::split::Early;
 use aerostat_proto::uni::CallId;
-use aerostat_proto::{AtmEvent, Cause, Changes, ConnId, Instant, PartyId, Refused, Trace};
+use aerostat_proto::{AtmEvent, Cause, Changes, ConnId, Instant, PartyId, Refused, Trace, Words};
 use aerostat_wire::q2931::UserData;
 use aerostat_wire::{AalType, AtmAddress, Qos, Sap, Vc};
 use std::collections::BTreeMap;
@@ -104,12 +104,13 @@ impl Conn {
 /// Connections by call, and those of them that may have changed.
 #[derive(Debug, Default)]
 pub(super) struct Conns {
-    all: BTreeMap<CallId, Conn>,
+    /// Boxes, because a map moves its rows, and takes the memory of eleven of them for one.
+    all: BTreeMap<CallId, Box<Conn>>,
     changes: Changes<CallId>,
 }
 
 impl Deref for Conns {
-    type Target = BTreeMap<CallId, Conn>;
+    type Target = BTreeMap<CallId, Box<Conn>>;
     fn deref(&self) -> &Self::Target {
         &self.all
     }
@@ -122,10 +123,10 @@ impl Conns {
         Some(conn)
     }
     pub(super) fn insert(&mut self, call: CallId, conn: Conn) {
-        self.all.insert(call, conn);
+        self.all.insert(call, Box::new(conn));
         self.changes.note(call);
     }
-    pub(super) fn remove(&mut self, call: &CallId) -> Option<Conn> {
+    pub(super) fn remove(&mut self, call: &CallId) -> Option<Box<Conn>> {
         self.changes.note(*call);
         self.all.remove(call)
     }
@@ -206,8 +207,8 @@ impl Signalling {
             conn.open = false;
             self.labels.remove(&vc);
             self.outputs.push_back(Output::CloseVc { vc });
-            let text = format!("connection {vc} closed");
-            self.trace(Trace::detail("signalling.close", text).with("vc", vc));
+            let text = Words::later(move |f| write!(f, "connection {vc} closed"));
+            self.trace(Trace::detail("signalling.close", text).with_value("vc", vc));
         }
     }
     /// The connection can carry data from now on.
@@ -223,16 +224,19 @@ impl Signalling {
         if known.multipoint && known.outgoing {
             known.parties.insert(FIRST_PARTY, Party::Active);
         }
-        let what = match (known.permanent, known.outgoing, known.calling) {
-            // Nothing was called, so that there is no address.
-            (true, _, _) => format!("permanent connection {vc}"),
-            (false, true, _) => format!("connection {vc} to {}", known.called),
-            (false, false, Some(caller)) => format!("connection {vc} to {caller}"),
-            (false, false, None) => format!("connection {vc} to an unknown caller"),
+        let (permanent, outgoing) = (known.permanent, known.outgoing);
+        let other = match outgoing {
+            true => Some(known.called),
+            false => known.calling,
         };
+        let text = Words::later(move |f| match (permanent, other) {
+            // Nothing was called, so that there is no address.
+            (true, _) => write!(f, "permanent connection {vc} open"),
+            (false, Some(other)) => write!(f, "connection {vc} to {other} open"),
+            (false, None) => write!(f, "connection {vc} to an unknown caller open"),
+        });
         let (early, qos) = (known.early.take(), known.qos);
-        let text = format!("{what} open");
-        self.trace(Trace::detail("signalling.open", text).with("vc", vc));
+        self.trace(Trace::detail("signalling.open", text).with_value("vc", vc));
         let heard = self.heard(call, data);
         self.tell_user(user, AtmEvent::Connected { conn, vc, qos }, heard);
         for sdu in early {
@@ -283,10 +287,12 @@ impl Signalling {
         let asked = asked.and_then(|known| Some((known.released?, known.vc?)));
         self.gone(call, end);
         if let Some((since, vc)) = asked {
-            let micros = now.since(since).as_micros();
-            let text = format!("release of connection {vc} confirmed after {micros} us");
-            let trace = Trace::detail("signalling.released", text);
-            self.trace(trace.with("vc", vc).with("teardown_us", micros));
+            let micros = now.since(since).as_micros() as u64;
+            let text = Words::later(move |f| {
+                write!(f, "release of connection {vc} confirmed after {micros} us")
+            });
+            let trace = Trace::detail("signalling.released", text).with_value("vc", vc);
+            self.trace(trace.with_value("teardown_us", micros));
         }
     }
     /// Calls that have waited too long for the link fail.

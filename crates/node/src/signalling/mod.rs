@@ -66,7 +66,7 @@ pub use sigd::{FIRST_CALL_VCI, Sigd};
 pub(crate) use user_data::AAL_UNSUPPORTED;
 pub use user_data::{Along, FACILITY_REJECTED, Heard};
 
-use connections::{Conn, Conns};
+use connections::Conns;
 use listeners::Listeners;
 pub use listeners::Listening;
 use seat::Presence;
@@ -449,7 +449,7 @@ impl Signalling {
     }
     /// All calls, for display.
     pub fn calls(&self) -> impl Iterator<Item = CallInfo> + '_ {
-        self.conns.values().map(Conn::info)
+        self.conns.values().map(|conn| conn.info())
     }
     /// Ids of all calls.
     pub fn call_ids(&self) -> impl Iterator<Item = CallId> + '_ {
@@ -458,7 +458,7 @@ impl Signalling {
     /// A call, for display; `None` if there is no such call.
     #[must_use]
     pub fn call(&self, id: CallId) -> Option<CallInfo> {
-        self.conns.get(&id).map(Conn::info)
+        self.conns.get(&id).map(|conn| conn.info())
     }
     /// Calls that may have changed since the last call of this method.
     pub fn take_changes(&mut self) -> Changes<CallId> {

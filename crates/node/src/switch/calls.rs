@@ -1,7 +1,7 @@
 //! Call control: indications of the interfaces, and point-to-point calls.
 
 use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, Restart, SetupInfo};
-use aerostat_proto::{Cause, Instant, PartyId, Trace};
+use aerostat_proto::{Cause, Instant, PartyId, Trace, Words};
 use aerostat_wire::q2931::Element;
 use aerostat_wire::{AtmAddress, Vc};
 
@@ -199,7 +199,7 @@ impl<R: RouteSelect> Switch<R> {
         if let Some(party) = party {
             call.first_party(branch, party);
         }
-        self.calls.insert(id, call);
+        self.calls.insert(id, Box::new(call));
         if let Some(port) = self.port_mut(root.port) {
             port.pending += 1;
         }
@@ -268,10 +268,11 @@ impl<R: RouteSelect> Switch<R> {
         }
         if !call.accepted {
             call.accept(key);
-            let (root, text) = (call.root, format!("call to {} connected", call.info.called));
+            let (root, called) = (call.root, call.info.called);
+            let text = Words::later(move |f| write!(f, "call to {called} connected"));
             self.answered(root.port);
             self.counters.connected += 1;
-            self.trace(Trace::detail("switch.call.up", text).with("call", id.0));
+            self.trace(Trace::detail("switch.call.up", text).with_value("call", id.0));
             let request = Request::Accept {
                 call: root.call,
                 info,

@@ -165,7 +165,7 @@ impl<R: RouteSelect> Switch<R> {
 
     /// The line of a port is up, so its signalling may come up.
     pub(super) fn await_signalling(&mut self, port: PortNo, now: Instant) {
-        self.changed.insert(port);
+        self.changed.insert(port, ());
         if let Some(port) = self.port_mut(port)
             && port.interface.phase() != Phase::Ready
         {
@@ -175,7 +175,7 @@ impl<R: RouteSelect> Switch<R> {
 
     /// Signalling of a port is up, or cannot come up.
     pub(super) fn stop_waiting(&mut self, port: PortNo) {
-        self.changed.insert(port);
+        self.changed.insert(port, ());
         if let Some(port) = self.port_mut(port) {
             port.awaited = None;
         }

@@ -1,7 +1,7 @@
 //! Legs: the resources of a half-call at its port, and how legs are joined to calls and removed from them.
 
 use aerostat_proto::uni::{Reason, Request, SetupInfo};
-use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
+use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace, Words};
 use aerostat_wire::{TrafficParams, Vc};
 
 use super::crankback::Obstacle;
@@ -275,8 +275,9 @@ impl<R: RouteSelect> Switch<R> {
         }
         self.forget_held(call.root, None);
         self.part_call(&call);
-        let text = format!("call to {} ended: {cause}", call.info.called);
-        self.trace(Trace::detail("switch.call.end", text).with("call", id.0));
+        let (called, why) = (call.info.called, cause.clone());
+        let text = Words::later(move |f| write!(f, "call to {called} ended: {why}"));
+        self.trace(Trace::detail("switch.call.end", text).with_value("call", id.0));
         let legs = call.branches.keys().chain([&call.root]);
         let first = call.branches.keys().next().map(|branch| branch.port);
         for key in legs.filter(|key| Some(**key) != gone) {

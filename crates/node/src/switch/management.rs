@@ -67,7 +67,7 @@ impl<R: RouteSelect> Switch<R> {
 
     fn tell_channel(&mut self, port: PortNo, input: ChannelInput<'_>, now: Instant) {
         self.manage_permanent(now);
-        self.changed.insert(port);
+        self.changed.insert(port, ());
         self.give(port, input, now);
     }
 
@@ -182,7 +182,7 @@ impl<R: RouteSelect> Switch<R> {
         for number in (0..self.ports.len() as u16).map(PortNo) {
             if self.port(number).is_some_and(|port| port.ilmi.is_some()) {
                 let pvcs = self.permanent_at(number);
-                self.changed.insert(number);
+                self.changed.insert(number, ());
                 self.give(number, ChannelInput::SetPvcs(pvcs), now);
             }
         }

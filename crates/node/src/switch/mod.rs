@@ -88,14 +88,15 @@ mod relay;
 pub mod route;
 mod tables;
 
+use core::cmp::Ordering;
 use core::convert::Infallible;
 use core::fmt;
 use litemap::LiteMap;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::uni::{CallId, SetupInfo};
-use aerostat_proto::{Cause, Deadlines, Instant, Machine, PartyId, Refused, Trace};
+use aerostat_proto::{Cause, Deadlines, Instant, Machine, PartyId, Refused, Trace, Value};
 use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
 
 use crate::atm::fabric::{Fabric, PortVc, Switched};
@@ -116,6 +117,12 @@ use port::Port;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNo(pub u16);
 
+impl From<PortNo> for Value {
+    fn from(port: PortNo) -> Self {
+        port.0.into()
+    }
+}
+
 impl fmt::Display for PortNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
@@ -127,10 +134,29 @@ impl fmt::Display for PortNo {
 pub struct SwitchCallId(pub u64);
 
 /// One half-call: the port, and the call's id there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LegKey {
     port: PortNo,
     call: CallId,
+}
+
+impl LegKey {
+    const fn number(self) -> u64 {
+        (self.port.0 as u64) << 32 | self.call.0 as u64
+    }
+}
+
+impl PartialOrd for LegKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LegKey {
+    /// By port, then by call, in one comparison: each message looks for legs.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number().cmp(&other.number())
+    }
 }
 
 /// The resources of a half-call.
@@ -255,7 +281,8 @@ pub struct Switch<R = StaticRoutes> {
     ports: Vec<Port>,
     /// For each port, the receivers of the signalling channel and of the management channel.
     receivers: Vec<[RunReassembler; 2]>,
-    calls: BTreeMap<SwitchCallId, Call>,
+    /// Boxes, because a map moves its rows, and takes the memory of eleven of them for one.
+    calls: BTreeMap<SwitchCallId, Box<Call>>,
     legs: BTreeMap<LegKey, Leg>,
     /// Calls and parties that wait for signalling towards their destination, oldest first.
     held: VecDeque<held::Held>,
@@ -266,10 +293,10 @@ pub struct Switch<R = StaticRoutes> {
     /// True if permanent connections, or their lines, have changed and ILMI has not been told yet.
     unmanaged: bool,
     /// Ports whose interface may have output.
-    busy: BTreeSet<PortNo>,
+    busy: LiteMap<PortNo, ()>,
     /// When timers of the ports are due, and the ports for which that may have changed.
     deadlines: Deadlines<PortNo>,
-    changed: BTreeSet<PortNo>,
+    changed: LiteMap<PortNo, ()>,
     next_call: u64,
     outputs: VecDeque<Output>,
     counters: Counters,
@@ -301,9 +328,9 @@ impl<R: RouteSelect> Switch<R> {
             max_held: MAX_HELD,
             permanent: Vec::new(),
             unmanaged: true,
-            busy: BTreeSet::new(),
+            busy: LiteMap::new(),
             deadlines: Deadlines::default(),
-            changed: BTreeSet::new(),
+            changed: LiteMap::new(),
             next_call: 0,
             outputs: VecDeque::new(),
             counters: Counters::default(),
@@ -427,8 +454,8 @@ impl<R: RouteSelect> Switch<R> {
         input: interface::Input<'_>,
         now: Instant,
     ) -> Result<(), Refused> {
-        self.busy.insert(port);
-        self.changed.insert(port);
+        self.busy.insert(port, ());
+        self.changed.insert(port, ());
         match self.port_mut(port) {
             Some(port) => port.interface.handle_input(input, now),
             None => Err(Refused("no such port")),
@@ -516,10 +543,11 @@ impl<R: RouteSelect> Switch<R> {
 
     /// After each step: updates the due times of the ports that the step concerned.
     fn reckon(&mut self) {
-        for number in core::mem::take(&mut self.changed) {
-            let at = self.port(number).and_then(Port::deadline);
-            self.deadlines.set(number, at);
+        for number in self.changed.keys().copied() {
+            let port = self.ports.get(usize::from(number.0));
+            self.deadlines.set(number, port.and_then(Port::deadline));
         }
+        self.changed.clear();
     }
 
     /// Handles outputs of the interfaces, and what the manager is through with, until there is nothing to do at `now`.
@@ -531,21 +559,21 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     fn drain_interfaces(&mut self, now: Instant) {
-        while let Some(&port) = self.busy.first() {
+        while let Some((&port, ())) = self.busy.first() {
             let output = self
                 .port_mut(port)
                 .and_then(|port| port.interface.poll_output());
             match output {
                 None => {
                     self.busy.remove(&port);
-                    self.changed.insert(port);
+                    self.changed.insert(port, ());
                 }
                 Some(interface::Output::Lower(sdu)) => self.signal(port, sdu, now),
                 Some(interface::Output::Indication(indication)) => {
                     self.indication(port, indication, now);
                 }
                 Some(interface::Output::Trace(trace)) => {
-                    self.trace(trace.with("port", port));
+                    self.trace(trace.with_value("port", port));
                 }
             }
         }
@@ -594,10 +622,10 @@ impl<R: RouteSelect> Machine for Switch<R> {
             };
             if port.interface.poll_timeout().is_some_and(|at| at <= now) {
                 port.interface.handle_timeout(now);
-                self.busy.insert(*number);
+                self.busy.insert(*number, ());
             }
         }
-        self.changed.extend(&due);
+        self.changed.extend(due.iter().map(|number| (*number, ())));
         self.manage_timeouts(&due, now);
         self.waited(&due, now);
         self.drain(now);

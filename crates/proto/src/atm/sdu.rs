@@ -36,6 +36,7 @@ impl Sdu {
 
 impl Deref for Sdu {
     type Target = [u8];
+    #[inline]
     fn deref(&self) -> &[u8] {
         self.memory.get(self.start..).unwrap_or_default()
     }

@@ -166,11 +166,12 @@ fn another_encapsulation_of_the_peer_is_named() {
             // An FCS that is not there looks like a wrong one.
             let both = !own.is_llc() && peer.is_ethernet() && !peer.is_llc();
             if both && own.has_fcs() && !peer.has_fcs() {
-                assert!(text.contains("does the peer send one?"), "{text}");
+                assert!(text.read().contains("does the peer send one?"), "{text}");
                 continue;
             }
             assert!(
-                text.contains(&format!("sends {peer} on a line that is {own}")),
+                text.read()
+                    .contains(&format!("sends {peer} on a line that is {own}")),
                 "{text}"
             );
             assert_eq!(hear(&mut line, &sdu), [], "told once");

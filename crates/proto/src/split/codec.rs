@@ -6,6 +6,7 @@
 use super::names;
 use super::{Greeting, Role};
 use crate::parameters::PerSecond;
+use crate::trace::Fields;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId, Trace};
 use aerostat_wire::q2931::UserData;
 use aerostat_wire::{
@@ -539,11 +540,11 @@ impl Field for Trace {
         let fields = self.fields.iter();
         let fields = fields.filter_map(|(key, value)| Some((names::known(key)?, value)));
         put_text(name, to);
-        self.text.put(to);
+        put_text(&self.text.read(), to);
         (fields.clone().count() as u16).put(to);
         for (key, value) in fields {
             put_text(key, to);
-            value.put(to);
+            put_text(&value.read(), to);
         }
         self.milestone.put(to);
     }
@@ -553,14 +554,14 @@ impl Field for Trace {
         let name = known(take_text(from, name)?)?;
         let text = String::take(from, "text")?;
         let count = from.u16("fields")?;
-        let mut fields = Vec::new();
+        let mut fields = Fields::new();
         for _ in 0..count {
             let key = known(take_text(from, "fields")?)?;
-            fields.push((key, String::take(from, "fields")?));
+            fields.push((key, String::take(from, "fields")?.into()));
         }
         Ok(Self {
             name,
-            text,
+            text: text.into(),
             fields,
             milestone: bool::take(from, "milestone")?,
         })

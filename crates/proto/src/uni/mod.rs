@@ -83,7 +83,7 @@ pub use negotiate::Fallback;
 pub use params::{Limits, Params, TimerValues};
 pub use state::{CallSnapshot, CallState, Counters, PartyState};
 
-use crate::{Cause, Instant, Machine, PartyId, Refused, Trace};
+use crate::{Cause, Instant, Machine, PartyId, Refused, Trace, Words};
 use state::{Call, CallKey};
 use timers::{Timer, TimerKey, Timers};
 
@@ -101,7 +101,8 @@ pub enum Side {
 pub struct Uni {
     params: Params,
     up: bool,
-    calls: BTreeMap<CallKey, Call>,
+    /// Boxes, because a map moves its rows, and takes the memory of eleven of them for one.
+    calls: BTreeMap<CallKey, Box<Call>>,
     ids: BTreeMap<CallId, CallKey>,
     labels: BTreeMap<Vc, CallKey>,
     last_reference: u32,
@@ -295,7 +296,7 @@ impl Uni {
     fn indicate(&mut self, indication: Indication) {
         self.outputs.push_back(Output::Indication(indication));
     }
-    fn trace(&mut self, name: &'static str, text: impl Into<String>) {
+    fn trace(&mut self, name: &'static str, text: impl Into<Words>) {
         let trace = Trace::detail(name, text);
         self.outputs.push_back(Output::Trace(trace));
     }
@@ -330,12 +331,10 @@ impl Uni {
         let side = self.params.side;
         if let Some(call) = self.calls.get_mut(&key) {
             let from = core::mem::replace(&mut call.state, state);
-            let text = format!(
-                "Call {} goes from {} to {}",
-                key.value,
-                from.name(side),
-                state.name(side)
-            );
+            let text = Words::later(move |f| {
+                let [from, to] = [from, state].map(|state| state.name(side));
+                write!(f, "Call {} goes from {from} to {to}", key.value)
+            });
             self.trace("uni.call", text);
         }
     }

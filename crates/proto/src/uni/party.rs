@@ -494,7 +494,7 @@ impl Uni {
                 .map(|(id, _)| *id)
                 .collect()
         };
-        let Some(parties) = self.calls.get(&key).map(waiting) else {
+        let Some(parties) = self.calls.get(&key).map(|call| waiting(call)) else {
             return;
         };
         for party in parties {

@@ -1,5 +1,6 @@
 //! The running timers of an interface: many calls, one ordered table.
 
+use core::cmp::Ordering;
 use core::ops::Bound;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,7 @@ impl Timer {
 }
 
 /// Key of a timer: of the interface (no call), of a call, or of a party. All timers of a call are adjacent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimerKey {
     pub(super) call: Option<CallKey>,
     pub(super) party: Option<u16>,
@@ -58,6 +59,19 @@ pub(super) struct TimerKey {
 }
 
 impl TimerKey {
+    /// One number for the key, in the order of call, party and timer. Each message of a call looks for its timers.
+    const fn number(self) -> u64 {
+        let call = match self.call {
+            None => 0,
+            // A call reference has 23 bits.
+            Some(call) => 1 << 24 | (call.ours as u64) << 23 | call.value as u64 & 0x7f_ffff,
+        };
+        let party = match self.party {
+            None => 0,
+            Some(party) => 1 << 16 | party as u64,
+        };
+        call << 21 | party << 4 | self.timer as u64
+    }
     pub(super) const fn link(timer: Timer) -> Self {
         Self {
             call: None,
@@ -78,6 +92,18 @@ impl TimerKey {
             party: Some(party),
             timer,
         }
+    }
+}
+
+impl PartialOrd for TimerKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for TimerKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number().cmp(&other.number())
     }
 }
 

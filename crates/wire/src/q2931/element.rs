@@ -14,7 +14,7 @@ pub type Contents = SmallVec<[u8; 24]>;
 /// | identifier | 1 coding(2) flag(1) pass-along(1) action(3) | length (16) | contents |
 /// ```
 /// Source: Q.2931 §4.5.1; UNI 3.1 §5.4.5.1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Element {
     /// Identifier, see [`super::id`].
     pub id: u8,
@@ -22,6 +22,17 @@ pub struct Element {
     pub instruction: Instruction,
     /// Octets behind the 4-octet header.
     pub contents: Contents,
+}
+
+impl Clone for Element {
+    fn clone(&self) -> Self {
+        Self {
+            id: self.id,
+            instruction: self.instruction,
+            // The clone of a `SmallVec` goes octet by octet.
+            contents: Contents::from_slice(&self.contents),
+        }
+    }
 }
 
 impl Element {

@@ -199,10 +199,9 @@ fn decode_elements(message: Message, body: &[u8], length_error: bool) -> Decoded
         tail: Vec::new(),
         length_error,
     };
-    // Most elements have about as many octets.
-    let about = (body.len() / 8).min(16);
-    decoded.message.elements.reserve(about);
-    decoded.verdicts.reserve(about);
+    let count = count_elements(body);
+    decoded.message.elements.reserve_exact(count);
+    decoded.verdicts.reserve_exact(count);
     let mut r = Reader::new(body);
     while r.remaining() >= Element::HEADER {
         // The loop condition guarantees these four octets.
@@ -231,6 +230,17 @@ fn decode_elements(message: Message, body: &[u8], length_error: bool) -> Decoded
     }
     decoded.tail = r.rest().to_vec();
     decoded
+}
+
+/// Number of elements, at most 16: room for more is made as they come.
+fn count_elements(mut body: &[u8]) -> usize {
+    let mut count = 0;
+    while let ([_, _, high, low, rest @ ..], 0..16) = (body, count) {
+        count += 1;
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        body = rest.get(length..).unwrap_or_default();
+    }
+    count
 }
 
 fn judge(so_far: &Decoded, element: &Element) -> Verdict {

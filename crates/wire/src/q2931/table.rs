@@ -248,9 +248,8 @@ messages! {
 }
 
 impl MessageType {
-    /// The definition of the type; `None` if the type is not defined.
-    #[must_use]
-    pub fn definition(self) -> Option<&'static MessageDefinition> {
+    /// Its place in [`MESSAGES`]; `None` if the type is not defined.
+    fn place(self) -> Option<usize> {
         static PLACES: [u8; 256] = {
             let mut places = [0; 256];
             let mut at = 0;
@@ -260,8 +259,12 @@ impl MessageType {
             }
             places
         };
-        let place = usize::from(PLACES[usize::from(self.0)]);
-        MESSAGES.get(place.checked_sub(1)?)
+        usize::from(PLACES[usize::from(self.0)]).checked_sub(1)
+    }
+    /// The definition of the type; `None` if the type is not defined.
+    #[must_use]
+    pub fn definition(self) -> Option<&'static MessageDefinition> {
+        MESSAGES.get(self.place()?)
     }
     /// Its name.
     #[must_use]
@@ -274,10 +277,29 @@ impl MessageDefinition {
     /// How often element `id` may occur in this message; 0 if it is not allowed.
     #[must_use]
     pub fn most(&self, id: u8) -> u8 {
-        let listed = self.optional.iter().find(|(optional, _)| *optional == id);
-        match listed {
-            Some((_, most)) => *most,
-            None => u8::from(self.mandatory.contains(&id)),
-        }
+        /// The numbers by message and element: each element of a message asks for one.
+        static MOST: [[u8; 256]; MESSAGES.len()] = {
+            let mut all = [[0; 256]; MESSAGES.len()];
+            let mut at = 0;
+            while at < MESSAGES.len() {
+                let (mandatory, optional) = (MESSAGES[at].mandatory, MESSAGES[at].optional);
+                let mut index = 0;
+                while index < mandatory.len() {
+                    all[at][mandatory[index] as usize] = 1;
+                    index += 1;
+                }
+                // The second list counts for an element of both lists, and its first entry for an element.
+                let mut index = optional.len();
+                while index > 0 {
+                    index -= 1;
+                    all[at][optional[index].0 as usize] = optional[index].1;
+                }
+                at += 1;
+            }
+            all
+        };
+        let place = self.kind.place();
+        let of_message = place.and_then(|place| MOST.get(place));
+        of_message.map_or(0, |most| most[usize::from(id)])
     }
 }

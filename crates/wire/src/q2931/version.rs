@@ -132,6 +132,16 @@ impl Version {
         if !self.has_element(element.id) {
             return None;
         }
+        // The others are the same in all versions.
+        let may_change = [
+            id::AAL_PARAMETERS,
+            id::QOS_PARAMETER,
+            id::BEARER_CAPABILITY,
+            id::CAUSE,
+        ];
+        if !may_change.contains(&element.id) {
+            return Some(element.clone());
+        }
         let changed = match ie::decode(element) {
             Ok(Ie::Aal(Aal::Aal5(fields))) => self.adapt_aal5(fields),
             Ok(Ie::Qos(class)) => self.adapt_qos(class),

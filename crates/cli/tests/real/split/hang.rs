@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Most time between two questions of the heartbeat, s.
-const QUESTION: f64 = 0.4;
+const QUESTION: f64 = 0.8;
 
 impl Runtime {
     fn events(&self) -> Vec<Value> {

@@ -48,7 +48,7 @@ fn hangs(seat: &mut Seat, mut now: Instant) -> String {
         for event in told {
             match event {
                 Event::Trace(_, trace) if trace.name == "daemon.hung" => {
-                    return trace.text;
+                    return trace.text.to_string();
                 }
                 _ => {}
             }

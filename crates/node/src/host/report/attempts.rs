@@ -1,9 +1,9 @@
 //! Conditions that a host still waits for before it can send to all others, with reasons.
 
 use crate::host::Host;
-use aerostat_proto::Trace;
 use aerostat_proto::ilmi::State;
 use aerostat_proto::lane::lec::LecState;
+use aerostat_proto::{Trace, Value};
 use aerostat_wire::counted;
 
 /// A condition that a host still waits for before it can send to everybody.
@@ -150,8 +150,8 @@ impl Host {
                 },
             );
         } else if FAILED.contains(&trace.name) {
-            let why = trace.fields.iter().find(|(key, _)| *key == "why");
-            let why = why.map_or_else(|| trace.text.clone(), |(_, why)| why.clone());
+            let why = trace.field("why").map(Value::to_string);
+            let why = why.unwrap_or_else(|| trace.text.to_string());
             let known = self.attempts.entry(waits).or_default();
             known.failed += 1;
             known.why = Some(why);

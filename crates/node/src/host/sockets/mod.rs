@@ -88,7 +88,7 @@ use requests::ended;
 use resolve::Waiter;
 pub use resolve::{QUESTIONS, RESOLVE, Unresolved, WAITING};
 use socket::{Asked, Writing};
-pub use socket::{Socket, State, Sum};
+pub use socket::{Label, Socket, State, Sum};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -457,17 +457,21 @@ impl SocketLayer {
         if !accepted {
             socket.heard = heard.carried.unwrap_or_default();
         }
-        let (program, asked) = (socket.program, socket.asked.take());
-        let (qos, label) = (socket.qos, socket.label());
-        let user_data = socket.heard.clone();
-        let peer = socket
-            .peer
-            .map_or_else(|| label.clone(), |peer| peer.to_string());
+        let program = socket.program;
         self.labels.extend(vc.map(|vc| (vc, at)));
         self.deadlines.set(Timed::Socket(at), None);
         if let Some(program) = program {
             return self.program_connected(at, program);
         }
+        let Some(socket) = self.get_mut(at) else {
+            return;
+        };
+        let asked = socket.asked.take();
+        let (qos, label) = (socket.qos, socket.label().to_string());
+        let user_data = socket.heard.clone();
+        let peer = socket
+            .peer
+            .map_or_else(|| label.clone(), |peer| peer.to_string());
         let text = format!("a program of the machine is connected to {peer}");
         let trace = Trace::detail("socket.open", text).with("vc", &label);
         if let Some(asked) = asked {

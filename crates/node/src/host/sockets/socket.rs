@@ -3,9 +3,10 @@
 use super::programs::crc32;
 use super::{ConnId, LOCAL, Session, hex, local, parties, resolve};
 use crate::atm::Sdus;
-use aerostat_proto::Cause;
 use aerostat_proto::socket::{Status, UserData};
+use aerostat_proto::{Cause, Value};
 use aerostat_wire::{AtmAddress, ConnectionQos, Qos, Sap, Vc};
+use core::fmt;
 use std::collections::BTreeMap;
 
 aerostat_wire::named! {
@@ -74,6 +75,38 @@ impl Writing {
             Self::Idle => 0,
             Self::Asked(pdus, _) => *pdus,
             Self::Blocked(sdus) => sdus.count() as u64,
+        }
+    }
+}
+
+/// The label of a socket, as a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// The label of its connection.
+    Vc(Vc),
+    /// The call does not leave the host.
+    Local,
+    /// There is no connection.
+    None,
+}
+
+impl fmt::Display for Label {
+    /// The label; [`LOCAL`] if the call does not leave the host, empty if there is no label.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vc(vc) => vc.fmt(f),
+            Self::Local => f.write_str(LOCAL),
+            Self::None => Ok(()),
+        }
+    }
+}
+
+impl From<Label> for Value {
+    fn from(label: Label) -> Self {
+        match label {
+            Label::Vc(vc) => vc.into(),
+            Label::Local => LOCAL.into(),
+            Label::None => "".into(),
         }
     }
 }
@@ -218,7 +251,7 @@ impl Socket {
             } else {
                 String::new()
             },
-            label: self.label(),
+            label: self.label().to_string(),
             cause: self.cause.map_or(0, |cause| cause.0),
             why: match (self.cause, &self.why) {
                 (None, _) => String::new(),
@@ -247,13 +280,13 @@ impl Socket {
         self.sent.add(pdus, sdus.octets() as u64);
         self.unsent += pdus;
     }
-    /// Its label; [`LOCAL`] if the call does not leave the host, empty if there is no label.
+    /// Its label.
     #[must_use]
-    pub fn label(&self) -> String {
+    pub const fn label(&self) -> Label {
         match (self.vc, &self.local_end) {
-            (Some(vc), _) => vc.to_string(),
-            (None, Some(_)) => LOCAL.to_owned(),
-            (None, None) => String::new(),
+            (Some(vc), _) => Label::Vc(vc),
+            (None, Some(_)) => Label::Local,
+            (None, None) => Label::None,
         }
     }
     /// Its state.

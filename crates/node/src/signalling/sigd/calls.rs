@@ -54,7 +54,7 @@ impl Sigd {
         if setup.aal == AalType::Aal0 {
             info.elements.push(Ie::Aal(Aal::cells()).encode());
         }
-        self.calls.insert(call, made);
+        self.calls.insert(call, Box::new(made));
         let vc = self.new_label();
         let request = Request::Setup {
             call,
@@ -251,7 +251,7 @@ impl Sigd {
             vc,
             data,
         })));
-        self.calls.insert(id, call);
+        self.calls.insert(id, Box::new(call));
     }
 
     pub(super) fn indication(&mut self, indication: Indication, now: Instant) {

@@ -26,7 +26,7 @@ pub struct Sigd {
     interface: Interface,
     started: bool,
     /// Calls that have not ended, without those that were refused.
-    calls: BTreeMap<CallId, Call>,
+    calls: BTreeMap<CallId, Box<Call>>,
     /// On the network side: the VCI from which the next call looks for a free label.
     next_vci: u16,
     /// The link information that was reported last.

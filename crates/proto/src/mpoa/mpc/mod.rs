@@ -189,7 +189,7 @@ impl Mpc {
     }
 
     /// Drops the messages for a daemon that is gone.
-    fn nobody_listens(&mut self, text: &str) {
+    fn nobody_listens(&mut self, text: &'static str) {
         self.bus.to_daemon.clear();
         self.bus.trace(Trace::milestone("mpc.down", text));
     }

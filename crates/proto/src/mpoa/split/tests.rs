@@ -74,7 +74,7 @@ fn long_texts_are_cut_and_the_largest_sdu_fits() {
     else {
         panic!("no trace")
     };
-    assert_eq!(cut.text.len(), TEXT_MAX);
+    assert_eq!(cut.text.read().len(), TEXT_MAX);
     let (conn, sdu) = (ConnId(1), vec![1; 65_535]);
     let sent = frame(FromDaemon::Atm(AtmRequest::Send { conn, sdu }));
     assert!(sent.encode().len() <= FRAME_MAX);

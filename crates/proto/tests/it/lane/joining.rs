@@ -153,7 +153,7 @@ fn wrong_elan_is_refused_and_tried_again() {
     w.run_for(Duration::from_secs(30));
     assert_ne!(lec_of(&w, LEC0).state(), LecState::Operational);
     let refused = w.take_notes().into_iter().filter(|(_, _, note)| {
-        matches!(note, Note::Trace(trace) if trace.name == "lecs.refused" && trace.text.contains("status 20"))
+        matches!(note, Note::Trace(trace) if trace.name == "lecs.refused" && trace.text.read().contains("status 20"))
     });
     // A random delay of 0 to 5 s between two tries.
     assert!((5..60).contains(&refused.count()));
@@ -175,7 +175,8 @@ fn duplicate_mac_is_refused() {
     assert_ne!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
     let notes = w.take_notes();
     assert!(notes.iter().any(|(_, who, note)| {
-        *who == LEC0 + 1 && matches!(note, Note::Trace(trace) if trace.text.contains("status 4"))
+        *who == LEC0 + 1
+            && matches!(note, Note::Trace(trace) if trace.text.read().contains("status 4"))
     }));
     // The first client leaves: the second joins by itself.
     stop(&mut w, LEC0);

@@ -60,16 +60,19 @@ use self::tester::Tester;
 use self::write::Writer;
 use super::offers::Waiting;
 use super::resolve::{Destination, Wanted};
-use super::{Output, Socket, SocketLayer, SocketRef, Table};
+use super::{Entry, Label, Output, Socket, SocketLayer, SocketRef, Table};
 use crate::atm::{Mark, Shaping, SocketId};
 use crate::ip::books::SocketEvent;
 use crate::ip::clock::Clock;
 use crate::signalling::AAL_UNSUPPORTED;
 use aerostat_proto::socket::UserData;
-use aerostat_proto::{AtmRequest, Backoff, Cause, ConnId, Deadlines, Duration, Instant, Trace};
+use aerostat_proto::{
+    AtmRequest, Backoff, Cause, ConnId, Deadlines, Duration, Instant, Trace, Value, Words,
+};
 use aerostat_wire::aal0::UserCell;
 use aerostat_wire::counted;
 use aerostat_wire::{AalType, AtmAddress};
+use core::fmt;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Limit of ended calls of a host's programs that are remembered; the oldest call is forgotten first.
@@ -423,14 +426,13 @@ impl SocketLayer {
         let setup = now.since(own.since);
         own.setup = Some(setup);
         self.programs.retries[index].reset();
-        let (label, peer) = (socket.label(), name_of(socket.peer));
-        let (name, next, text) = match program.role {
-            Role::Listen { .. } => ("socket.open", None, format!("call from {peer}")),
+        let (label, peer) = (socket.label(), Peer(socket.peer));
+        let (name, next, opened) = match program.role {
+            Role::Listen { .. } => ("socket.open", None, Opened::By(peer)),
             // A caller that has nothing to send only waits for the release.
             Role::Call { send, hold, .. } => {
                 let wait = if send.pdus > 0 { Duration::ZERO } else { hold };
-                let text = format!("connected to {peer}");
-                ("socket.open", Some(now + wait), text)
+                ("socket.open", Some(now + wait), Opened::To(peer))
             }
             Role::Permanent { send, qos, .. } => {
                 let start = self.programs.clock.start(send.start);
@@ -438,17 +440,17 @@ impl SocketLayer {
                 if program.tester {
                     own.tester = Some(Box::new(Tester::new(qos.rx.max_pcr)));
                 }
-                ("socket.bound", start, format!("bound to {label}"))
+                ("socket.bound", start, Opened::Bound(label))
             }
         };
         own.next = next;
         own.left = program.role.sending().map_or(0, |send| send.pdus);
-        let micros = setup.as_micros();
-        let text = format!("{}: {text}, set up in {micros} us", program.name);
+        let (of, micros) = (program.name.clone(), setup.as_micros() as u64);
+        let text = Words::later(move |f| write!(f, "{of}: {opened}, set up in {micros} us"));
         let trace = Trace::milestone(name, text)
-            .with("socket", &program.name)
-            .with("vc", label)
-            .with("setup_us", micros);
+            .with_value("socket", program.name.clone())
+            .with_value("vc", label)
+            .with_value("setup_us", micros);
         self.out.push_back(Output::Trace(trace));
         self.begin_atp(at, index, next);
     }
@@ -610,42 +612,79 @@ impl SocketLayer {
 
 /// The trace of the end of a connection.
 fn ending(program: &Program, socket: &Socket, own: &Behaviour, cause: Cause) -> Trace {
-    let name = &program.name;
-    let (caller, peer) = match program.role {
-        Role::Permanent { vc, .. } => (true, vc.to_string()),
-        Role::Call { .. } => (true, name_of(socket.peer)),
-        Role::Listen { .. } => (false, name_of(socket.peer)),
+    let name = program.name.clone();
+    let (caller, bound) = match program.role {
+        Role::Permanent { vc, .. } => (true, Some(vc)),
+        Role::Call { .. } => (true, None),
+        Role::Listen { .. } => (false, None),
     };
+    let peer = Peer(socket.peer);
     let who = if socket.by_us {
         "here"
     } else {
         "by the other side"
     };
-    let text = match (own.setup, caller) {
-        (None, true) => format!("{name}: call to {peer} failed: {cause}"),
-        (None, false) => format!("{name}: call from {peer} not taken: {cause}"),
-        (Some(_), _) => format!(
-            "{name}: call with {peer} released {who}, {cause}; sent {}, {}, received {}, {}",
-            counted(socket.sent.pdus, "PDU", "PDUs"),
-            counted(socket.sent.octets, "octet", "octets"),
-            counted(socket.received.pdus, "PDU", "PDUs"),
-            counted(socket.received.octets, "octet", "octets")
-        ),
-    };
+    let (setup, troubles) = (own.setup, own.troubles(socket));
+    let (sent, received) = (socket.sent, socket.received);
+    let text = Words::later(move |f| {
+        let peer: &dyn fmt::Display = match &bound {
+            Some(vc) => vc,
+            None => &peer,
+        };
+        match (setup, caller) {
+            (None, true) => write!(f, "{name}: call to {peer} failed: {cause}"),
+            (None, false) => write!(f, "{name}: call from {peer} not taken: {cause}"),
+            (Some(_), _) => write!(
+                f,
+                "{name}: call with {peer} released {who}, {cause}; sent {}, {}, received {}, {}",
+                counted(sent.pdus, "PDU", "PDUs"),
+                counted(sent.octets, "octet", "octets"),
+                counted(received.pdus, "PDU", "PDUs"),
+                counted(received.octets, "octet", "octets")
+            ),
+        }?;
+        f.write_str(&troubles)
+    });
     let event = match own.setup {
         None => "socket.refused",
         Some(_) => "socket.ended",
     };
-    Trace::milestone(event, format!("{text}{}", own.troubles(socket)))
-        .with("socket", name)
-        .with("cause", cause.0)
-        .with("sent_pdus", socket.sent.pdus)
-        .with("sent_octets", socket.sent.octets)
-        .with("received_pdus", socket.received.pdus)
-        .with("received_octets", socket.received.octets)
-        .with("received_crc32", format!("{:08x}", socket.received.crc32))
+    Trace::milestone(event, text)
+        .with_value("socket", program.name.clone())
+        .with_value("cause", cause.0)
+        .with_value("sent_pdus", sent.pdus)
+        .with_value("sent_octets", sent.octets)
+        .with_value("received_pdus", received.pdus)
+        .with_value("received_octets", received.octets)
+        .with_value("received_crc32", Value::Hex(received.crc32))
 }
 
-fn name_of(peer: Option<AtmAddress>) -> String {
-    peer.map_or_else(|| "an unknown caller".to_owned(), |peer| peer.to_string())
+/// The other end of a connection, in a text.
+#[derive(Clone, Copy)]
+struct Peer(Option<AtmAddress>);
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(peer) => peer.fmt(f),
+            None => f.write_str("an unknown caller"),
+        }
+    }
+}
+
+/// Words about the opening of a connection.
+enum Opened {
+    By(Peer),
+    To(Peer),
+    Bound(Label),
+}
+
+impl fmt::Display for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::By(peer) => write!(f, "call from {peer}"),
+            Self::To(peer) => write!(f, "connected to {peer}"),
+            Self::Bound(label) => write!(f, "bound to {label}"),
+        }
+    }
 }

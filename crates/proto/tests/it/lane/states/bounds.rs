@@ -6,7 +6,7 @@ use aerostat_proto::lane::ServerParams;
 /// Names of the traces.
 fn told(b: &Bench, name: &str) -> Vec<String> {
     let texts = b.notes.iter().filter_map(|note| match note {
-        Note::Trace(trace) if trace.name == name && trace.milestone => Some(trace.text.clone()),
+        Note::Trace(trace) if trace.name == name && trace.milestone => Some(trace.text.to_string()),
         _ => None,
     });
     texts.collect()
