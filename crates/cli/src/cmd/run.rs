@@ -16,13 +16,13 @@ use crate::manifest::{Manifest, Verb};
 use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
-use aerostat_lab::report::RunReport;
+use aerostat_lab::report::{Extent, RunReport};
 use aerostat_lab::results::{self, Document, Time};
 use aerostat_lab::{Checked, Lab, Override, printable};
 use aerostat_live::charset;
 use aerostat_live::detach::end_with_parent;
 use aerostat_node::inspect;
-use aerostat_proto::Instant as Moment;
+use aerostat_proto::{Instant as Moment, Trace};
 use aerostat_sim::run::{Recording, Watcher};
 use aerostat_view::{people, warnings};
 use indicatif::ProgressBar;
@@ -100,6 +100,10 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         links: Some(&links),
         cells: args.cells,
         events: events.as_ref(),
+        extent: match write::for_people(&args.results) {
+            true => Extent::People,
+            false => Extent::Whole,
+        },
     };
     let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
     let (mut report, captured) = recorded.map_err(|error| unwritten(&error, args))?;
@@ -283,6 +287,9 @@ impl Teller {
 }
 
 impl Watcher for Teller {
+    fn hears(&self, trace: &Trace) -> bool {
+        self.telling.tells(trace.milestone)
+    }
     fn event(&mut self, event: &Event) {
         if !self.telling.tells(event.milestone) {
             return;

@@ -87,11 +87,15 @@ pub trait Driver: Sized {
     fn with_node(&mut self, node: NodeId, act: impl FnOnce(&mut Self::Node, Instant)) {
         self.settle_node(node);
         // A port without cells has no departures to catch up with.
-        let waiting = &self.plant().slots[node.0].waiting;
-        for port in waiting.iter().copied().collect::<Vec<_>>() {
+        let mut from = 0;
+        while let Some(&port) = self.plant().slots[node.0].waiting.range(from..).next() {
             if let Some(line) = self.plant().line_from(LinkEnd { node, port }) {
                 self.advance(line);
             }
+            let Some(next) = port.checked_add(1) else {
+                break;
+            };
+            from = next;
         }
         let now = self.plant().now;
         if let Some(machine) = self.plant_mut().node_mut(node) {
@@ -134,7 +138,10 @@ pub trait Driver: Sized {
                     }
                     let management = &mut self.plant_mut().management;
                     if Self::Node::report(management, node, report) {
-                        self.plant().nodes().for_each(|node| self.manage(node));
+                        let nodes = self.plant().nodes();
+                        let switches: Vec<NodeId> =
+                            nodes.filter(|node| self.plant().is_switch(*node)).collect();
+                        switches.into_iter().for_each(|node| self.manage(node));
                     }
                 }
             }
@@ -366,6 +373,7 @@ pub trait Driver: Sized {
             self.plant_mut().end_trains(line);
         }
         for node in self.plant().nodes() {
+            self.plant_mut().slots[node.0].ways = None;
             self.unbind_trains(node);
         }
         self.plant()
@@ -387,6 +395,7 @@ pub trait Driver: Sized {
             let plant = self.plant_mut();
             let slot = &mut plant.slots[node.0];
             slot.node = Some(machine);
+            slot.ways = None;
             (slot.since, slot.off) = (plant.now, None);
             plant.keep_books_at(node);
             plant.frame_at(node);
@@ -468,6 +477,7 @@ pub trait Driver: Sized {
             line.counters.down += cells.sum::<u64>();
             line.medium.interrupt();
             changed.push((line.from, up));
+            let ends = [line.from.node, line.to.node];
             let (books, now) = (plant.books, plant.now);
             let place = plant.place_while_down(id);
             for (_, run) in gone.into_iter().filter(|_| books) {
@@ -479,8 +489,12 @@ pub trait Driver: Sized {
                 let told = if books { cells } else { 0 };
                 (0..told).for_each(|_| self.lost(place, (&pdu).into(), now));
             }
-            self.plant_mut().choose_trains(id);
-            self.plant_mut().reschedule(id);
+            let plant = self.plant_mut();
+            for end in ends {
+                plant.slots[end.0].ways = None;
+            }
+            plant.choose_trains(id);
+            plant.reschedule(id);
         }
         changed
     }

@@ -106,6 +106,8 @@ struct Slot<N> {
     waiting: BTreeSet<u16>,
     /// Ports that get cells of trains.
     fed: BTreeSet<u16>,
+    /// State of the ways in the node ([`Node::ways`]) that its trains have; `None` if they may have others.
+    ways: Option<u64>,
 }
 
 /// A link.
@@ -211,6 +213,7 @@ impl<N: Node, M> Plant<N, M> {
             lines: vec![None; usize::from(ports)],
             waiting: BTreeSet::new(),
             fed: BTreeSet::new(),
+            ways: None,
         });
         id
     }
@@ -274,6 +277,7 @@ impl<N: Node, M> Plant<N, M> {
             return;
         };
         self.slots[end.node.0].lines[usize::from(end.port)] = None;
+        self.slots[end.node.0].ways = None;
         let (side, waiting) = (line.side(), &mut self.slots[end.node.0].waiting);
         waiting.remove(&end.port);
         // No port has this number, so the line takes no cells.

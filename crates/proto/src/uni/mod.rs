@@ -101,7 +101,8 @@ pub enum Side {
 pub struct Uni {
     params: Params,
     up: bool,
-    calls: BTreeMap<CallKey, Call>,
+    /// A box for each call: a node of the table has room for eleven, and most nodes are half full.
+    calls: BTreeMap<CallKey, Box<Call>>,
     ids: BTreeMap<CallId, CallKey>,
     labels: BTreeMap<Vc, CallKey>,
     last_reference: u32,

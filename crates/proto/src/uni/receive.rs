@@ -271,7 +271,7 @@ impl Uni {
         if let Some(vc) = own_label {
             self.labels.insert(vc, key);
         }
-        self.calls.insert(key, call);
+        self.calls.insert(key, Box::new(call));
         self.indicate(Indication::Setup {
             call: id,
             info,

@@ -144,7 +144,7 @@ impl Uni {
         if let Some(vc) = vc {
             self.labels.insert(vc, key);
         }
-        self.calls.insert(key, call);
+        self.calls.insert(key, Box::new(call));
         if self.up {
             self.send_octets(setup);
         } else {
