@@ -100,10 +100,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         links: Some(&links),
         cells: args.cells,
         events: events.as_ref(),
-        extent: match write::for_people(&args.results) {
-            true => Extent::People,
-            false => Extent::Whole,
-        },
+        extent: extent(args),
     };
     let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
     let (mut report, captured) = recorded.map_err(|error| unwritten(&error, args))?;
@@ -112,9 +109,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     if let Some(text) = teller.recorded.whole(args.quiet) {
         exit::say(text);
     }
-    if let Some(error) = teller.unwritten.take() {
-        return Err(error.into());
-    }
+    teller.unwritten.take().map_or(Ok(()), Err)?;
     let interrupted = teller.interrupted();
     let results = document(checked, args, &report, interrupted);
     let short = people::short(&report, lab, &results);
@@ -175,6 +170,14 @@ fn manifest_of(args: &RunArgs, checked: &Checked) -> Result<Manifest, Failure> {
 /// True if standard output is for the ladder: no form of results is asked for.
 const fn is_ladder(args: &RunArgs) -> bool {
     args.trace && write::for_people(&args.results) && !args.results.output.wide
+}
+
+/// How much the requested form needs of the state at the end.
+const fn extent(args: &RunArgs) -> Extent {
+    match write::for_people(&args.results) {
+        true => Extent::People,
+        false => Extent::Whole,
+    }
 }
 
 /// The results in the requested form.

@@ -1,4 +1,4 @@
-//! The largest number of ELANs, and of clients of one ELAN, in a lab; results without what nobody reads.
+//! The largest number of ELANs, and of clients of one ELAN, in a lab; reports that leave out tables.
 
 use crate::bench::{Bench, lab_of};
 use aerostat_lab::report::{Extent, RunReport};
@@ -122,7 +122,7 @@ fn ten_thousand_flows_between_two_hosts_arrive() {
     assert_eq!(arrived.count(), FLOWS);
 }
 
-/// A large lab is not asked for tables that nobody reads. What is left is the same as in a whole report.
+/// A report for people lacks the tables that no reader sees. What is left is the same as in a whole report.
 #[test]
 fn a_report_for_people_has_all_that_their_tables_need() {
     let path = concat!(
