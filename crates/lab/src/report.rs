@@ -7,12 +7,12 @@ use crate::model::{Lab, NodeId, NodeKind, Queues, SubnetKind};
 use crate::occupancy::Sample;
 use aerostat_node::distribution::Summary;
 use aerostat_node::host::{Attempts, Waits};
-use aerostat_node::inspect::counters::Counter;
-use aerostat_node::inspect::{Row, StateKind, Table};
+use aerostat_node::inspect::{StateKind, Table};
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::counted;
+use std::sync::Arc;
 
 /// The data from which results are made.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct RunReport {
     /// Connections end to end, queues, policers and links at the end.
     pub circuits: Circuits,
     /// State of every node at the end: name, and the tables of each kind.
-    pub nodes: Vec<NodeState>,
+    pub nodes: Arc<Vec<NodeState>>,
     /// When each flow of the lab started; `None` if it never did, because its hosts have not joined.
     pub began: Vec<Option<Instant>>,
     /// Nodes with an interface that was never a member of its network.
@@ -73,6 +73,30 @@ impl RunReport {
 
 /// A node's name, and its tables by kind.
 pub type NodeState = (String, Vec<(StateKind, Vec<Table>)>);
+
+/// How much of the state of the network a report has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// All tables of all nodes, and all connections end to end.
+    #[default]
+    Whole,
+    /// The tables of nodes from which the tables for people and the warnings are made. All tables of a large lab take
+    /// more memory than the lab itself.
+    People,
+}
+
+/// Kinds of state that the tables for people and the warnings need.
+const FOR_PEOPLE: [StateKind; 3] = [StateKind::Mpc, StateKind::Qos, StateKind::Nhrp];
+
+impl Extent {
+    /// The kinds of state of each node.
+    const fn kinds(self) -> &'static [StateKind] {
+        match self {
+            Self::Whole => &SHOWN,
+            Self::People => &FOR_PEOPLE,
+        }
+    }
+}
 
 /// Kinds of state that the report shows of each node.
 pub const SHOWN: [StateKind; 18] = [
@@ -173,12 +197,24 @@ pub fn inspect(network: &impl Network, id: NodeId, what: StateKind) -> Option<Ve
     }
 }
 
+/// Messages of the daemons of one kind of a node that their seats have refused.
+#[must_use]
+pub fn refused(network: &impl Network, id: NodeId, what: StateKind) -> u64 {
+    match network.switch(id) {
+        Some(switch) => switch.daemons_refused(what),
+        None => network
+            .station(id)
+            .map_or(0, |station| station.host().daemons_refused(what)),
+    }
+}
+
 /// Current state of every node.
 #[must_use]
-pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
+pub fn nodes(lab: &Lab, network: &impl Network, extent: Extent) -> Vec<NodeState> {
     let tables = |id: NodeId, what: StateKind| inspect(network, id, what);
     let nodes = lab.nodes().map(|(id, node)| {
-        let known = SHOWN
+        let known = extent
+            .kinds()
             .iter()
             .filter(|what| belongs(lab, id, **what))
             .filter_map(|what| Some((*what, tables(id, *what)?)));
@@ -200,22 +236,13 @@ const SEATS: [StateKind; 7] = [
 
 /// Messages that a daemon must not send, in words, with their node and number. The daemons of a lab are this program's
 /// own, so each of them is a defect of this program: the daemon's wish was not fulfilled, and no other message tells
-/// this. `inspect` gives the tables of one kind of a node.
+/// this. `refused` gives their number for the daemons of one kind of a node.
 #[must_use]
-pub fn refusals(
-    lab: &Lab,
-    inspect: impl Fn(NodeId, StateKind) -> Option<Vec<Table>>,
-) -> Vec<String> {
+pub fn refusals(lab: &Lab, refused: impl Fn(NodeId, StateKind) -> u64) -> Vec<String> {
     let mut all = Vec::new();
     for (id, node) in lab.nodes() {
         for what in SEATS {
-            let tables = inspect(id, what);
-            let counters = tables.iter().flatten();
-            let counters = counters.filter(|table| table.columns == Counter::NAMES);
-            let rows = counters.flat_map(|table| &table.rows);
-            let rows = rows.filter_map(|row| Counter::of_cells(row).ok());
-            let refused = rows.filter(|row| row.counter == "daemon_refused");
-            let refused: u64 = refused.map(|row| row.value).sum();
+            let refused = refused(id, what);
             if refused > 0 {
                 all.push(format!(
                     "{}: the {what} seat refused {} of its daemon, which is a defect of this program",

@@ -13,6 +13,7 @@ mod programs;
 mod schema;
 mod sent;
 mod tables;
+mod whole;
 
 pub use flows::{Call, FairnessRow, FlowRow, Times, answered, fairness, throughput};
 pub use network::OccupancyRow;
@@ -24,6 +25,8 @@ use crate::report::{NodeState, RunReport};
 use crate::{Checked, Override, settings};
 use aerostat_node::inspect::{Row, Table, TableInfo};
 use serde_json::{Map, Value, json};
+use std::io;
+use std::sync::Arc;
 
 /// Name and version of the document. Columns may be added within a version; renaming or removing a column requires a
 /// new version.
@@ -60,8 +63,8 @@ pub struct Document {
     head: Map<String, Value>,
     /// Tables about the whole lab.
     tables: Vec<Table>,
-    /// State of each node at the end by name: kinds of state, tables.
-    nodes: Vec<NodeState>,
+    /// State of each node at the end: kinds of state, tables. The report has the same.
+    nodes: Arc<Vec<NodeState>>,
 }
 
 impl Document {
@@ -88,12 +91,10 @@ impl Document {
             Table::of(network::occupancy(lab, &report.occupancy)),
         ];
         tables.retain(|table| !tables::is_rare(table.info) || !table.rows.is_empty());
-        let mut nodes = report.nodes.clone();
-        nodes.sort_by(|a, b| a.0.cmp(&b.0));
         Self {
             head: head(checked, overrides, time, report),
             tables,
-            nodes,
+            nodes: Arc::clone(&report.nodes),
         }
     }
 
@@ -135,21 +136,28 @@ impl Document {
         tables.find(|table| table.info.name == R::TABLE.name)
     }
 
-    /// The whole document as one JSON value.
+    /// The state of each node, by name.
+    fn nodes(&self) -> impl Iterator<Item = &NodeState> {
+        let mut nodes: Vec<&NodeState> = self.nodes.iter().collect();
+        nodes.sort_by(|a, b| a.0.cmp(&b.0));
+        nodes.into_iter()
+    }
+
+    /// Writes the whole document as one JSON value, over several lines and with a last newline.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_json(&self, mut out: impl io::Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut out, &whole::Whole(self))?;
+        writeln!(out)
+    }
+
+    /// The same as text.
     #[must_use]
-    pub fn json(self) -> Value {
-        let mut all = self.head;
-        for table in &self.tables {
-            all.insert(table.info.name.into(), objects(table).collect());
-        }
-        let nodes = self.nodes.into_iter().map(|(name, kinds)| {
-            let kinds = kinds
-                .iter()
-                .map(|(kind, tables)| (kind.to_string(), Value::Object(by_title(tables))));
-            (name, Value::Object(kinds.collect()))
-        });
-        all.insert("nodes".into(), Value::Object(nodes.collect()));
-        Value::Object(all)
+    pub fn json_text(&self) -> String {
+        let text = serde_json::to_string_pretty(&whole::Whole(self));
+        // Names of columns are texts, so everything has a form in JSON.
+        text.unwrap_or_default() + "\n"
     }
 
     /// All tables. Those of nodes are called `KIND.TITLE` and have a column `node`.
@@ -158,7 +166,7 @@ impl Document {
         let mut all: Vec<FlatTable<'_>> = Vec::new();
         all.extend(self.tables.iter().map(FlatTable::of_lab));
         let mut states: Vec<FlatTable<'_>> = Vec::new();
-        for (node, kinds) in &self.nodes {
+        for (node, kinds) in self.nodes() {
             for table in kinds.iter().flat_map(|(_, tables)| tables) {
                 let known = states
                     .iter()
@@ -215,24 +223,6 @@ fn head(
         "settings": settings::settings(lab, report.until),
     });
     head.as_object().cloned().unwrap_or_default()
-}
-
-/// The rows as objects with the names of columns as keys.
-fn objects(table: &Table) -> impl Iterator<Item = Value> + '_ {
-    let rows = table.rows.iter();
-    rows.map(|row| Value::Object(tables::object(table, row)))
-}
-
-/// The rows by the titles of their tables. Tables with the same title (for example one per LANE client) are one list.
-fn by_title(tables: &[Table]) -> Map<String, Value> {
-    let mut all: Map<String, Value> = Map::new();
-    for table in tables {
-        let list = all.entry(table.title).or_insert_with(|| json!([]));
-        if let Value::Array(list) = list {
-            list.extend(objects(table));
-        }
-    }
-    all
 }
 
 /// A number with this many decimals: enough to distinguish runs, few enough to read.

@@ -19,11 +19,16 @@
 //! Two trunks with one prefix are alternatives of each other.
 //!
 //! **Not implemented.** Weights of links: the distance is the number of links.
+//!
+//! **Cost.** A switch asks for the ways of a call when it needs them (`OfSwitch`). It keeps the distances from each of
+//! its neighbours to all switches, two octets each, and no table of prefixes. A change of a link costs each switch a
+//! new and empty memory of distances.
 
 use crate::model::{Lab, NodeId, NodeKind, Outside};
-use aerostat_node::switch::{PortNo, Way};
+use aerostat_node::switch::{Plan, PortNo, Way};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, OnceLock};
 
 /// An end of a link: a switch and its port.
 type End = (NodeId, u16);
@@ -53,21 +58,41 @@ struct Place {
 /// Usable links, and the resulting routes. Empty by default.
 #[derive(Clone, Debug, Default)]
 pub struct Routing {
-    edges: BTreeMap<NodeId, Vec<Edge>>,
-    places: BTreeMap<Vec<u8>, Vec<Place>>,
+    net: Arc<Net>,
     /// Unusable link ends.
-    lost: BTreeSet<End>,
+    lost: Arc<BTreeSet<End>>,
 }
+
+/// The links among the switches of a lab, and the places of addresses.
+#[derive(Debug, Default)]
+struct Net {
+    /// The number of each switch, from 0.
+    numbers: BTreeMap<NodeId, usize>,
+    /// The links of each switch, by its number.
+    edges: Vec<Vec<Edge>>,
+    places: BTreeMap<Vec<u8>, Vec<Place>>,
+    /// Lengths of prefixes, longest first.
+    lengths: Vec<usize>,
+    /// By the number of a switch: the distances while all links are usable, once they were needed.
+    nominal: Vec<OnceLock<Beyond>>,
+}
+
+/// By neighbour: the number of links from there to each switch, without coming back.
+type Beyond = BTreeMap<NodeId, Vec<u16>>;
+
+/// No link leads there.
+const NOWHERE: u16 = u16::MAX;
 
 impl Routing {
     /// A table in which all links of `lab` are usable.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
-        let mut edges: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
+        let mut edges = Vec::new();
+        let mut numbers = BTreeMap::new();
         for (id, _, switch) in lab.switches() {
             let trunks = lab.ports_of(switch);
             let trunks = trunks.filter(|(_, port)| port.station.is_none());
-            let of = edges.entry(id).or_default();
+            let mut of = Vec::new();
             for (number, port) in trunks {
                 let ends = lab.link(port.link).ends;
                 let here = ends
@@ -82,135 +107,208 @@ impl Routing {
                     });
                 }
             }
+            numbers.insert(id, edges.len());
+            edges.push(of);
         }
-        Self {
+        let places = places(lab);
+        let lengths: BTreeSet<usize> = places.keys().map(Vec::len).collect();
+        let nominal = edges.iter().map(|_| OnceLock::new()).collect();
+        let net = Net {
+            numbers,
             edges,
-            places: places(lab),
-            lost: BTreeSet::new(),
+            places,
+            lengths: lengths.into_iter().rev().collect(),
+            nominal,
+        };
+        Self {
+            net: Arc::new(net),
+            lost: Arc::default(),
         }
     }
 
     /// A switch reports whether calls can go out at one of its ports; true if that is a change.
     pub fn report(&mut self, switch: NodeId, port: PortNo, usable: bool) -> bool {
         let end = (switch, port.0);
+        if self.lost.contains(&end) != usable {
+            return false;
+        }
+        let lost = Arc::make_mut(&mut self.lost);
         if usable {
-            self.lost.remove(&end)
+            lost.remove(&end)
         } else {
-            self.lost.insert(end)
+            lost.insert(end)
         }
     }
 
     /// Takes over which ends of links are unusable, as far as they are there.
     pub fn lose_as(&mut self, before: &Self) {
         let there = |(switch, port): &&End| {
-            let edges = self.edges.get(switch).into_iter().flatten();
-            edges.map(|edge| edge.port).any(|own| own == *port)
+            let mut edges = self.net.edges_of(*switch).iter();
+            edges.any(|edge| edge.port == *port)
         };
-        self.lost = before.lost.iter().filter(there).copied().collect();
+        self.lost = Arc::new(before.lost.iter().filter(there).copied().collect());
     }
 
     /// The switches.
     pub fn switches(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.edges.keys().copied()
+        self.net.numbers.keys().copied()
+    }
+
+    /// The routes of a switch at present.
+    #[must_use]
+    pub fn plan(&self, from: NodeId) -> Arc<dyn Plan> {
+        Arc::new(self.of_switch(from))
     }
 
     /// The routes of a switch, with all ways that exist while all links are usable.
     #[must_use]
     pub fn routes(&self, from: NodeId) -> Vec<Route> {
-        let nothing = BTreeSet::new();
-        let nominal = self.ways(from, &nothing);
-        if self.lost.is_empty() {
-            return in_order(nominal);
-        }
-        let now = self.ways(from, &self.lost);
-        let merged = nominal.into_iter().map(|(prefix, ways)| {
-            let known = now.get(&prefix);
-            let ports = ways.into_keys();
-            let hops = |port: &u16| known.and_then(|now| now.get(port).copied().flatten());
-            let ways = ports.map(|port| (port, hops(&port)));
-            (prefix, ways.collect())
-        });
-        in_order(merged.collect())
+        self.of_switch(from).all()
     }
 
-    /// Distances by prefix and port; `None` if the way is unusable.
-    fn ways(&self, from: NodeId, lost: &BTreeSet<End>) -> Distances {
-        let usable = |end: &End| !lost.contains(end);
-        let edges = self.edges.get(&from).map_or(&[][..], Vec::as_slice);
-        // By neighbour: the distances from there without coming back.
-        let mut beyond: BTreeMap<NodeId, BTreeMap<NodeId, u16>> = BTreeMap::new();
-        for edge in edges {
+    fn of_switch(&self, from: NodeId) -> OfSwitch {
+        OfSwitch {
+            net: Arc::clone(&self.net),
+            lost: Arc::clone(&self.lost),
+            from,
+            now: OnceLock::new(),
+        }
+    }
+}
+
+impl Net {
+    fn edges_of(&self, switch: NodeId) -> &[Edge] {
+        let number = self.numbers.get(&switch);
+        number.map_or(&[], |number| &self.edges[*number])
+    }
+
+    /// The distances from the neighbours of a switch.
+    fn beyond(&self, from: NodeId, lost: &BTreeSet<End>) -> Beyond {
+        let mut beyond = Beyond::new();
+        for edge in self.edges_of(from) {
             let reach = || self.reach(edge.peer, from, lost);
             beyond.entry(edge.peer).or_insert_with(reach);
         }
-        let mut all = Distances::new();
-        for (prefix, places) in &self.places {
-            let mut ways: BTreeMap<u16, Option<u16>> = BTreeMap::new();
-            for place in places {
-                if place.switch == from {
-                    if let Some(port) = place.port {
-                        let hops = usable(&(from, port)).then_some(1);
-                        ways.insert(port, hops);
-                    }
-                    continue;
-                }
-                if place.local {
-                    continue;
-                }
-                let last = place.port.map(|port| (place.switch, port));
-                let there = last.is_none_or(|end| usable(&end));
-                for edge in edges {
-                    let up = usable(&(from, edge.port)) && usable(&(edge.peer, edge.far));
-                    let rest = beyond[&edge.peer].get(&place.switch).copied();
-                    let hops = rest.filter(|_| up && there);
-                    let hops = hops.map(|rest| rest + 1 + u16::from(last.is_some()));
-                    if hops.is_some() {
-                        let known = ways.entry(edge.port).or_insert(None);
-                        *known = [*known, hops].into_iter().flatten().min();
-                    }
-                }
-            }
-            if !ways.is_empty() {
-                all.insert(prefix.clone(), ways);
-            }
-        }
-        all
+        beyond
     }
 
     /// Links from `start` to every switch that is reached without passing `without`.
-    fn reach(&self, start: NodeId, without: NodeId, lost: &BTreeSet<End>) -> BTreeMap<NodeId, u16> {
-        let mut reached = BTreeMap::from([(start, 0)]);
-        let mut queue = VecDeque::from([(start, 0)]);
-        while let Some((at, hops)) = queue.pop_front() {
-            for edge in self.edges.get(&at).into_iter().flatten() {
-                let up = !lost.contains(&(at, edge.port)) && !lost.contains(&(edge.peer, edge.far));
-                if up && edge.peer != without && !reached.contains_key(&edge.peer) {
-                    reached.insert(edge.peer, hops + 1);
-                    queue.push_back((edge.peer, hops + 1));
+    fn reach(&self, start: NodeId, without: NodeId, lost: &BTreeSet<End>) -> Vec<u16> {
+        let mut reached = vec![NOWHERE; self.edges.len()];
+        let Some(first) = self.numbers.get(&start) else {
+            return reached;
+        };
+        reached[*first] = 0;
+        let mut queue = VecDeque::from([(start, *first)]);
+        while let Some((at, number)) = queue.pop_front() {
+            let hops = reached[number];
+            for edge in &self.edges[number] {
+                let Some(next) = self.numbers.get(&edge.peer) else {
+                    continue;
+                };
+                let up = lost.is_empty()
+                    || !lost.contains(&(at, edge.port)) && !lost.contains(&(edge.peer, edge.far));
+                if up && edge.peer != without && reached[*next] == NOWHERE {
+                    reached[*next] = hops + 1;
+                    queue.push_back((edge.peer, *next));
                 }
             }
         }
         reached
     }
+
+    /// The number of links to the places of a prefix, by port of the switch `from`; `None` if the way is unusable.
+    fn distances(
+        &self,
+        (from, places): (NodeId, &[Place]),
+        beyond: &Beyond,
+        lost: &BTreeSet<End>,
+    ) -> Distances {
+        let usable = |end: &End| !lost.contains(end);
+        let mut ways = Distances::new();
+        for place in places {
+            if place.switch == from {
+                if let Some(port) = place.port {
+                    let hops = usable(&(from, port)).then_some(1);
+                    ways.insert(port, hops);
+                }
+                continue;
+            }
+            if place.local {
+                continue;
+            }
+            let last = place.port.map(|port| (place.switch, port));
+            let there = last.is_none_or(|end| usable(&end));
+            let number = self.numbers.get(&place.switch);
+            for edge in self.edges_of(from) {
+                let up = usable(&(from, edge.port)) && usable(&(edge.peer, edge.far));
+                let rest = number.and_then(|number| beyond.get(&edge.peer)?.get(*number).copied());
+                let rest = rest.filter(|rest| *rest != NOWHERE && up && there);
+                let hops = rest.map(|rest| rest + 1 + u16::from(last.is_some()));
+                if hops.is_some() {
+                    let known = ways.entry(edge.port).or_insert(None);
+                    *known = [*known, hops].into_iter().flatten().min();
+                }
+            }
+        }
+        ways
+    }
 }
 
-/// By prefix, then by port.
-type Distances = BTreeMap<Vec<u8>, BTreeMap<u16, Option<u16>>>;
-
-fn in_order(distances: Distances) -> Vec<Route> {
-    let routes = distances.into_iter().map(|(prefix, ways)| {
-        let mut ways: Vec<Way> = ways
-            .into_iter()
-            .map(|(port, hops)| Way {
-                port: PortNo(port),
-                hops,
-            })
-            .collect();
-        ways.sort_by_key(|way| (way.hops.is_none(), way.hops, way.port));
-        (prefix, ways)
-    });
-    routes.collect()
+/// The routes of one switch.
+#[derive(Debug)]
+struct OfSwitch {
+    net: Arc<Net>,
+    lost: Arc<BTreeSet<End>>,
+    from: NodeId,
+    /// The distances over the links that are usable, once they were needed.
+    now: OnceLock<Beyond>,
 }
+
+impl OfSwitch {
+    /// The ways to the places of a prefix in order: all that exist while all links are usable.
+    fn ways(&self, places: &[Place]) -> Vec<Way> {
+        let (net, nothing) = (&*self.net, BTreeSet::new());
+        let Some(number) = net.numbers.get(&self.from) else {
+            return Vec::new();
+        };
+        let nominal = net.nominal[*number].get_or_init(|| net.beyond(self.from, &nothing));
+        let all = net.distances((self.from, places), nominal, &nothing);
+        let now = (!self.lost.is_empty()).then(|| {
+            let now = self.now.get_or_init(|| net.beyond(self.from, &self.lost));
+            net.distances((self.from, places), now, &self.lost)
+        });
+        let ways = all.into_iter().map(|(port, hops)| Way {
+            port: PortNo(port),
+            hops: match &now {
+                None => hops,
+                Some(now) => now.get(&port).copied().flatten(),
+            },
+        });
+        let mut ways: Vec<Way> = ways.collect();
+        Way::sort(&mut ways);
+        ways
+    }
+}
+
+impl Plan for OfSwitch {
+    fn longest(&self, called: &AtmAddress) -> Option<(usize, Vec<Way>)> {
+        self.net.lengths.iter().find_map(|len| {
+            let places = self.net.places.get(called.0.get(..*len)?)?;
+            let ways = self.ways(places);
+            (!ways.is_empty()).then_some((*len, ways))
+        })
+    }
+
+    fn all(&self) -> Vec<Route> {
+        let all = self.net.places.iter();
+        let all = all.map(|(prefix, places)| (prefix.clone(), self.ways(places)));
+        all.filter(|(_, ways)| !ways.is_empty()).collect()
+    }
+}
+
+/// By port.
+type Distances = BTreeMap<u16, Option<u16>>;
 
 /// The place of every address of a lab.
 fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
@@ -380,6 +478,16 @@ mod tests {
                         let least = parts[*a].min(parts[*b]);
                         (parts[*a], parts[*b]) = (least, least);
                     }
+                }
+            }
+            // What a call is told is what the table of all prefixes has.
+            for from in routing.switches().collect::<Vec<_>>() {
+                let plan = routing.plan(from);
+                for (prefix, ways) in plan.all() {
+                    let mut called = [0xff; 20];
+                    called[..prefix.len()].copy_from_slice(&prefix);
+                    let longest = plan.longest(&AtmAddress(called));
+                    prop_assert_eq!(longest, Some((prefix.len(), ways)));
                 }
             }
             for from in 0..count {

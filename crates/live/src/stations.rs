@@ -131,7 +131,7 @@ impl Stations {
 
     /// The same in the results of a run.
     pub(crate) fn in_results(&self, lab: &Lab, report: &mut RunReport) {
-        for (name, states) in &mut report.nodes {
+        for (name, states) in Arc::make_mut(&mut report.nodes) {
             let Some(host) = lab.find(name) else { continue };
             for (_, tables) in states
                 .iter_mut()

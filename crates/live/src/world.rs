@@ -54,7 +54,7 @@ use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{
     Driver, LabEvent, LabNode, LineId, LinkConfig, LinkEnd, Operation, Plant,
 };
-use aerostat_lab::report::RunReport;
+use aerostat_lab::report::{Extent, RunReport};
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DropReason, Sdus};
 use aerostat_node::host::sockets;
 use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
@@ -568,7 +568,7 @@ impl World {
     #[must_use]
     pub fn report(&mut self, now: Instant, elsewhere: bool) -> RunReport {
         let (lab, plant) = (&self.lab, &mut self.plant);
-        let mut report = self.ledger.report(lab, plant, now, elsewhere);
+        let mut report = (self.ledger).report(lab, plant, now, elsewhere, Extent::Whole);
         self.sampler.report(&mut report);
         report
     }

@@ -66,7 +66,7 @@ impl Results {
 
     /// The document of results, as `aerostat run -o json` writes it.
     fn json(&self) -> String {
-        format!("{:#}\n", self.document.clone().json())
+        self.document.json_text()
     }
 
     /// A table; it has no rows if this lab lacks it.

@@ -17,7 +17,7 @@ use aerostat_lab::occupancy::Sampler;
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operation};
-use aerostat_lab::report::RunReport;
+use aerostat_lab::report::{Extent, RunReport};
 use aerostat_lab::stream;
 use aerostat_node::atm::DataUnit;
 use aerostat_node::host::{HostCommand, HostEvent};
@@ -40,6 +40,11 @@ const MOMENT: u32 = 10_000_000;
 pub trait Watcher {
     /// A node reported an event.
     fn event(&mut self, event: &Event);
+    /// False for a trace event that [`Self::event`] would pass over.
+    fn hears(&self, trace: &Trace) -> bool {
+        let _ = trace;
+        true
+    }
     /// Virtual time has reached `now`; called about every tenth of a virtual second.
     fn progress(&mut self, now: Instant, end: Instant) {
         let _ = (now, end);
@@ -66,6 +71,9 @@ pub trait Watcher {
 /// No listener.
 impl Watcher for () {
     fn event(&mut self, _event: &Event) {}
+    fn hears(&self, _trace: &Trace) -> bool {
+        false
+    }
 }
 
 /// A lab being run.
@@ -78,6 +86,8 @@ pub struct LabRun<'a> {
     faults: Faults,
     sampler: Sampler,
     seen: Seen<'a>,
+    /// How much the report has of the state at the end.
+    extent: Extent,
 }
 
 /// Data collected during the run.
@@ -111,7 +121,9 @@ impl Observer<LabEvent> for Seen<'_> {
         if let Some(stream) = &mut self.stream {
             stream.story(now, name, &trace);
         }
-        self.watcher.event(&Event::new(now, name, &trace));
+        if self.watcher.hears(&trace) {
+            self.watcher.event(&Event::new(now, name, &trace));
+        }
     }
     fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
         let LabEvent::Host(event) = event else {
@@ -234,11 +246,17 @@ impl<'a> LabRun<'a> {
             faults: Faults::of(lab),
             sampler: Sampler::new(lab),
             seen,
+            extent: Extent::Whole,
         };
         if traced {
             run.world.tap_messages();
         }
         run
+    }
+
+    /// Chooses how much the report has of the state at the end.
+    pub const fn report_only(&mut self, extent: Extent) {
+        self.extent = extent;
     }
 
     /// Records the stream of events from now on; the results will have it. Call this before [`Self::start`].
@@ -488,7 +506,7 @@ impl<'a> LabRun<'a> {
         self.observed().settle_books();
         let (lab, now) = (self.lab, self.world.now());
         let ledger = &self.seen.ledger;
-        let report = ledger.report(lab, self.world.plant_mut(), now, false);
+        let report = ledger.report(lab, self.world.plant_mut(), now, false, Extent::People);
         let flows = report.flows.iter();
         flows
             .map(|flow| flow.sum(|path| path.round_trip.count))
@@ -537,7 +555,8 @@ impl<'a> LabRun<'a> {
             stream.settle(self.world.plant());
         }
         let ledger = &self.seen.ledger;
-        let mut report = ledger.report(lab, self.world.plant_mut(), end, false);
+        let plant = self.world.plant_mut();
+        let mut report = ledger.report(lab, plant, end, false, self.extent);
         self.sampler.report(&mut report);
         report.events = self.seen.stream.take().map(|mut stream| {
             for (flow, began) in report.began.iter().enumerate() {
@@ -583,6 +602,8 @@ pub struct Recording<'a> {
     pub cells: bool,
     /// The stream of events, for the results.
     pub events: Option<&'a stream::Options>,
+    /// How much the report has of the state at the end.
+    pub extent: Extent,
 }
 
 /// Runs a lab from start to end; `captures` is a directory for one pcapng file per node.
@@ -595,6 +616,7 @@ pub fn run(lab: &Lab, captures: Option<&Path>, watcher: &mut dyn Watcher) -> io:
         links: None,
         cells: false,
         events: None,
+        extent: Extent::Whole,
     };
     let (report, captured) = run_and_record(lab, recording, watcher)?;
     captured.map(|()| report)
@@ -623,6 +645,7 @@ pub fn run_and_record(
     if let Some(options) = recording.events {
         running.record_events(options.clone());
     }
+    running.report_only(recording.extent);
     running.start();
     running.run_to_end();
     Ok(running.finish_both())

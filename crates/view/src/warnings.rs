@@ -125,7 +125,7 @@ fn idle_entries(report: &RunReport, lab: &Lab) -> Vec<String> {
     let mut own = Vec::new();
     // Packets of each entry for all hosts, in the order of the file.
     let mut shared: Vec<(String, u64)> = Vec::new();
-    for (name, states) in &report.nodes {
+    for (name, states) in report.nodes.iter() {
         let of_lab = lab.find(name).is_some_and(|id| match &lab.node(id).kind {
             NodeKind::Host(host) => host.mpoa.as_ref().is_some_and(|mpc| mpc.shared_qos),
             _ => false,

@@ -179,7 +179,7 @@ impl Job {
             .page()
         });
         Results {
-            json: format!("{:#}\n", document.json()),
+            json: document.json_text(),
             page: page.unwrap_or_default(),
             summary: Summary {
                 lab: lab.name.clone(),

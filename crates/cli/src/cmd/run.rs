@@ -16,13 +16,13 @@ use crate::manifest::{Manifest, Verb};
 use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
-use aerostat_lab::report::RunReport;
+use aerostat_lab::report::{Extent, RunReport};
 use aerostat_lab::results::{self, Document, Time};
 use aerostat_lab::{Checked, Lab, Override, printable};
 use aerostat_live::charset;
 use aerostat_live::detach::end_with_parent;
 use aerostat_node::inspect;
-use aerostat_proto::Instant as Moment;
+use aerostat_proto::{Instant as Moment, Trace};
 use aerostat_sim::run::{Recording, Watcher};
 use aerostat_view::{people, warnings};
 use indicatif::ProgressBar;
@@ -100,6 +100,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         links: Some(&links),
         cells: args.cells,
         events: events.as_ref(),
+        extent: extent(args),
     };
     let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
     let (mut report, captured) = recorded.map_err(|error| unwritten(&error, args))?;
@@ -108,9 +109,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     if let Some(text) = teller.recorded.whole(args.quiet) {
         exit::say(text);
     }
-    if let Some(error) = teller.unwritten.take() {
-        return Err(error.into());
-    }
+    teller.unwritten.take().map_or(Ok(()), Err)?;
     let interrupted = teller.interrupted();
     let results = document(checked, args, &report, interrupted);
     let short = people::short(&report, lab, &results);
@@ -171,6 +170,14 @@ fn manifest_of(args: &RunArgs, checked: &Checked) -> Result<Manifest, Failure> {
 /// True if standard output is for the ladder: no form of results is asked for.
 const fn is_ladder(args: &RunArgs) -> bool {
     args.trace && write::for_people(&args.results) && !args.results.output.wide
+}
+
+/// How much the requested form needs of the state at the end.
+const fn extent(args: &RunArgs) -> Extent {
+    match write::for_people(&args.results) {
+        true => Extent::People,
+        false => Extent::Whole,
+    }
 }
 
 /// The results in the requested form.
@@ -283,6 +290,9 @@ impl Teller {
 }
 
 impl Watcher for Teller {
+    fn hears(&self, trace: &Trace) -> bool {
+        self.telling.tells(trace.milestone)
+    }
     fn event(&mut self, event: &Event) {
         if !self.telling.tells(event.milestone) {
             return;

@@ -17,9 +17,7 @@ impl Builder<'_> {
             return None;
         };
         let mut routes = StaticRoutes::new();
-        for (prefix, ways) in self.routing.routes(id) {
-            routes.set_prefix(&prefix, ways);
-        }
+        routes.follow(self.routing.plan(id));
         let mut location = [0; 16];
         location[..13].copy_from_slice(&model.prefix);
         let mut switch = Switch::new(location, routes);

@@ -165,25 +165,8 @@ pub trait Converge: Operation {
 
     /// Gives the switches the routes of the new lab.
     fn reroute(&mut self, builder: &Builder<'_>) {
-        let before = self.plant().management().clone();
         let mut routing = builder.routing().clone();
-        routing.lose_as(&before);
-        for switch in before.switches() {
-            let known: BTreeSet<Vec<u8>> = routing
-                .routes(switch)
-                .into_iter()
-                .map(|one| one.0)
-                .collect();
-            let stale = before.routes(switch).into_iter().map(|(prefix, _)| prefix);
-            let stale: Vec<Vec<u8>> = stale.filter(|prefix| !known.contains(prefix)).collect();
-            self.with_node(switch, |node, _| {
-                if let Some(switch) = node.as_switch_mut() {
-                    for prefix in stale {
-                        switch.routes_mut().set_prefix(&prefix, Vec::new());
-                    }
-                }
-            });
-        }
+        routing.lose_as(self.plant().management());
         *self.plant_mut().management_mut() = routing;
         for switch in builder.routing().switches() {
             self.manage(switch);

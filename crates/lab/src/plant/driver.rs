@@ -148,7 +148,10 @@ pub trait Driver: Sized {
                     }
                     let management = &mut self.plant_mut().management;
                     if Self::Node::report(management, node, report) {
-                        self.plant().nodes().for_each(|node| self.manage(node));
+                        let nodes = self.plant().nodes();
+                        let switches: Vec<NodeId> =
+                            nodes.filter(|node| self.plant().is_switch(*node)).collect();
+                        switches.into_iter().for_each(|node| self.manage(node));
                     }
                 }
             }
@@ -421,6 +424,7 @@ pub trait Driver: Sized {
             self.plant_mut().end_trains(line);
         }
         for node in self.plant().nodes() {
+            self.plant_mut().slots[node.0].ways = None;
             self.unbind_trains(node);
         }
         self.plant()
@@ -442,6 +446,7 @@ pub trait Driver: Sized {
             let plant = self.plant_mut();
             let slot = &mut plant.slots[node.0];
             slot.node = Some(machine);
+            slot.ways = None;
             (slot.since, slot.off) = (plant.now, None);
             plant.keep_books_at(node);
             plant.frame_at(node);
@@ -523,6 +528,7 @@ pub trait Driver: Sized {
             line.counters.down += cells.sum::<u64>();
             line.medium.interrupt();
             changed.push((line.from, up));
+            let ends = [line.from.node, line.to.node];
             let (books, now) = (plant.books, plant.now);
             let place = plant.place_while_down(id);
             for (_, run) in gone.into_iter().filter(|_| books) {
@@ -534,8 +540,12 @@ pub trait Driver: Sized {
                 let told = if books { cells } else { 0 };
                 (0..told).for_each(|_| self.lost(place, (&pdu).into(), now));
             }
-            self.plant_mut().choose_trains(id);
-            self.plant_mut().reschedule(id);
+            let plant = self.plant_mut();
+            for end in ends {
+                plant.slots[end.0].ways = None;
+            }
+            plant.choose_trains(id);
+            plant.reschedule(id);
         }
         changed
     }

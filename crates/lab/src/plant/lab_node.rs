@@ -295,9 +295,7 @@ impl Node for LabNode {
 
     fn managed(&mut self, me: NodeId, routing: &Routing, now: Instant) {
         if let Self::Switch(switch) = self {
-            for (prefix, ways) in routing.routes(me) {
-                switch.routes_mut().set_prefix(&prefix, ways);
-            }
+            switch.routes_mut().follow(routing.plan(me));
             let Ok(()) = switch.handle_input(switch::Input::Rerouted, now);
         }
     }
@@ -341,6 +339,10 @@ impl Node for LabNode {
 
     fn through(&self, port: u16, vc: Vc) -> Option<Through> {
         self.as_switch()?.fabric().through(PortVc::new(port, vc))
+    }
+
+    fn ways(&self) -> Option<u64> {
+        Some(self.as_switch()?.fabric().ways())
     }
 
     fn pass(&mut self, port: u16, connection: u32, cells: u64) {

@@ -2,11 +2,11 @@
 
 use super::{LabNode, Plant};
 use crate::build::Builder;
-use crate::circuits;
+use crate::circuits::{self, Circuits};
 use crate::dialogues::{self, Life, Past};
 use crate::event::Names;
 use crate::model::{Lab, NodeId};
-use crate::report::{self, Met, RunReport};
+use crate::report::{self, Extent, Met, RunReport};
 use crate::starts::Starts;
 use aerostat_node::atm::DataUnit;
 use aerostat_node::host::HostEvent;
@@ -18,6 +18,7 @@ use aerostat_node::ip::meter::FlowId;
 use aerostat_proto::Instant;
 use aerostat_wire::counted;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The accounts of a running lab.
 pub struct Ledger {
@@ -203,6 +204,7 @@ impl Ledger {
         plant: &mut Plant<LabNode, M>,
         now: Instant,
         elsewhere: bool,
+        extent: Extent,
     ) -> RunReport {
         let (stats, past) = (&self.stats, &self.past);
         let census = self.census(plant, now, elsewhere);
@@ -223,10 +225,13 @@ impl Ledger {
             windows: dialogues::windows(lab, plant),
             tested: dialogues::tested(lab, plant),
             failed_programs: dialogues::failed(lab, plant, past),
-            circuits: circuits::read(lab, plant),
-            nodes: report::nodes(lab, plant),
+            circuits: match extent {
+                Extent::Whole => circuits::read(lab, plant),
+                Extent::People => Circuits::default(),
+            },
+            nodes: Arc::new(report::nodes(lab, plant, extent)),
             troubles: report::troubles(lab, plant, ever),
-            refusals: report::refusals(lab, |id, what| report::inspect(plant, id, what)),
+            refusals: report::refusals(lab, |id, what| report::refused(plant, id, what)),
             began: starts.clone(),
             not_joined: report::not_joined(lab, ever),
             occupancy: Vec::new(),

@@ -107,6 +107,8 @@ struct Slot<N> {
     waiting: LiteMap<u16, ()>,
     /// Ports that get cells of trains.
     fed: BTreeSet<u16>,
+    /// State of the ways in the node ([`Node::ways`]) that its trains have; `None` if they may have others.
+    ways: Option<u64>,
 }
 
 /// A link.
@@ -212,6 +214,7 @@ impl<N: Node, M> Plant<N, M> {
             lines: vec![None; usize::from(ports)],
             waiting: LiteMap::new(),
             fed: BTreeSet::new(),
+            ways: None,
         });
         id
     }
@@ -275,6 +278,7 @@ impl<N: Node, M> Plant<N, M> {
             return;
         };
         self.slots[end.node.0].lines[usize::from(end.port)] = None;
+        self.slots[end.node.0].ways = None;
         let (side, waiting) = (line.side(), &mut self.slots[end.node.0].waiting);
         waiting.remove(&end.port);
         // No port has this number, so the line takes no cells.

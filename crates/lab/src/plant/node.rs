@@ -12,18 +12,18 @@ use aerostat_wire::Vc;
 pub trait Node {
     /// Events for the driver other than traces: frames, samples, results.
     type Event;
-    /// The state of the network's management. Nodes report to it, and are told when it has changed.
+    /// The state of the network's management. Nodes report to it, and switches are told when it has changed.
     type Management: Default;
     /// A report of a node to management.
     type Report;
-    /// Handles a report; true if nodes must be told of the new state.
+    /// Handles a report; true if switches must be told of the new state.
     fn report(management: &mut Self::Management, from: NodeId, report: Self::Report) -> bool;
     /// The port at which calls can go out from now on, if that is what a report says.
     fn usable(report: &Self::Report) -> Option<u16> {
         let _ = report;
         None
     }
-    /// Tells the node the state of management.
+    /// Tells the node the state of management. Only switches are told of changes.
     fn managed(&mut self, me: NodeId, management: &Self::Management, now: Instant);
     /// Power is on.
     fn start(&mut self, now: Instant);
@@ -41,6 +41,10 @@ pub trait Node {
     /// `None` if the node must get each cell when it arrives.
     fn through(&self, port: u16, vc: Vc) -> Option<Through> {
         let _ = (port, vc);
+        None
+    }
+    /// A number that changes whenever a result of [`Self::through`] may change; `None` if the node keeps none.
+    fn ways(&self) -> Option<u64> {
         None
     }
     /// Counts cells that have gone such a way.

@@ -25,6 +25,7 @@ use super::node::Node;
 use super::{LinkEnd, NodeId, Plant, Source};
 use aerostat_node::atm::{Bound, CellRun, Key, Pdu, Trains};
 use aerostat_proto::{Duration, Instant};
+use std::collections::BTreeSet;
 
 /// A port that lags more cell times than this is settled in steps of as many cell times.
 const STEP: u64 = 64;
@@ -123,6 +124,21 @@ impl<N: Node, M> Plant<N, M> {
             }
         }
         self.tell_passed();
+    }
+
+    /// Forgets the ports of a node that get no more cells of trains.
+    fn forget_unfed(&mut self, node: NodeId) {
+        let (lines, trains) = (&self.slots[node.0].lines, &self.trains);
+        let is_fed = |port: &u16| {
+            let line = lines.get(usize::from(*port)).copied().flatten();
+            line.is_some_and(|line| trains.is_fed(line.0))
+        };
+        let fed = &self.slots[node.0].fed;
+        if fed.iter().all(is_fed) {
+            return;
+        }
+        let fed: BTreeSet<u16> = fed.iter().copied().filter(is_fed).collect();
+        self.slots[node.0].fed = fed;
     }
 
     /// Makes the destinations of the trains to the ports of a node unknown: these trains, with their lines.
@@ -227,10 +243,15 @@ pub(super) trait Settle: Driver {
         if self.plant().slots[node.0].fed.is_empty() {
             return;
         }
-        for port in self.plant().slots[node.0].fed.clone() {
+        let mut from = 0;
+        while let Some(&port) = self.plant().slots[node.0].fed.range(from..).next() {
             if let Some(line) = self.plant().line_from(LinkEnd { node, port }) {
                 self.advance(line);
             }
+            let Some(next) = port.checked_add(1) else {
+                break;
+            };
+            from = next;
         }
     }
 
@@ -267,23 +288,8 @@ pub(super) trait Settle: Driver {
 
     /// Gives an end system the cells that arrive before `key`, none of which ends a PDU.
     fn give(&mut self, line: LineId, key: Key) {
-        // Further trains have not begun to arrive.
-        let trains = &self.plant().trains;
-        let may_have = |id: &&u32| {
-            let train = trains.get(**id);
-            train.is_none_or(|train| train.is_begun() || train.next() <= Some(key.0))
-        };
-        let some: Vec<u32> = trains
-            .on(line.0)
-            .iter()
-            .take_while(may_have)
-            .copied()
-            .collect();
-        for id in some {
-            let ends = |train: &aerostat_node::atm::cell_trains::Train| train.bound() == Bound::End;
-            if self.plant().trains.get(id).is_some_and(ends)
-                && let Some(run) = self.plant_mut().trains.take(id, key, u16::MAX)
-            {
+        for id in self.plant_mut().trains.arrived(line.0, key) {
+            if let Some(run) = self.plant_mut().trains.take(id, key, u16::MAX) {
                 debug_assert!(!run.ends_pdu(), "an event is missing");
                 self.arrive(line, run);
             }
@@ -306,8 +312,15 @@ pub(super) trait Settle: Driver {
             .for_each(|line| self.plant_mut().reschedule(line));
     }
 
-    /// The trains at a node look for their way again, because its control plane has acted.
+    /// The trains at a node look for their way again, because its control plane has acted, unless all ways are as
+    /// before.
     fn unbind_trains(&mut self, node: NodeId) {
+        let plant = self.plant_mut();
+        let ways = plant.node(node).and_then(Node::ways);
+        if ways.is_some() && plant.slots[node.0].ways == ways {
+            return plant.forget_unfed(node);
+        }
+        plant.slots[node.0].ways = ways;
         for (line, train) in self.plant_mut().unbind(node) {
             self.bind(LineId(line), train);
         }

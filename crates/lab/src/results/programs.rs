@@ -234,7 +234,7 @@ rows! {
 /// The shortcuts that exist at the end: the ingress caches of MPOA clients, and the entries of NHRP clients.
 pub(super) fn shortcuts(report: &RunReport) -> Vec<ShortcutRow> {
     let mut all = Vec::new();
-    for (node, states) in &report.nodes {
+    for (node, states) in report.nodes.iter() {
         let tables = || states.iter().flat_map(|(_, tables)| tables);
         let entries = tables().flat_map(rows::<MpcIngress>).filter(was_asked_for);
         all.extend(entries.map(|entry| of_entry(node, entry)));

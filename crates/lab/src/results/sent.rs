@@ -6,6 +6,7 @@ use aerostat_node::inspect::{self, StateKind, Table, TableInfo, Value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Map;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A document on its way.
 #[derive(Serialize, Deserialize)]
@@ -63,7 +64,7 @@ fn read<E: de::Error>(tables: Vec<SentTable<'_>>) -> Result<Vec<Table>, E> {
 
 impl Serialize for Document {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let nodes = self.nodes.iter().map(|(name, kinds)| {
+        let nodes = self.nodes().map(|(name, kinds)| {
             let kinds = kinds.iter();
             let kinds = kinds.map(|(kind, tables)| (*kind, sent(tables)));
             (Cow::Borrowed(&**name), kinds.collect())
@@ -88,7 +89,7 @@ impl<'de> Deserialize<'de> for Document {
         Ok(Self {
             head: sent.head.into_owned(),
             tables: read(sent.tables)?,
-            nodes: nodes.collect::<Result<_, _>>()?,
+            nodes: Arc::new(nodes.collect::<Result<_, _>>()?),
         })
     }
 }

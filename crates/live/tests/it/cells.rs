@@ -70,10 +70,9 @@ fn order(file: &[u8]) -> Vec<u16> {
 fn in_virtual_time(lab: &Lab) -> Vec<u16> {
     let path = std::env::temp_dir().join(format!("aerostat-cells-{}.pcapng", std::process::id()));
     let recording = Recording {
-        nodes: None,
         links: Some(&path),
         cells: true,
-        events: None,
+        ..Recording::default()
     };
     run_and_record(lab, recording, &mut ()).unwrap().1.unwrap();
     let file = std::fs::read(&path).unwrap();

@@ -175,6 +175,8 @@ impl Trains {
             due: VecDeque::new(),
             late_due: BTreeSet::new(),
             arrivals: BinaryHeap::new(),
+            uncounted: Vec::new(),
+            heads: BinaryHeap::new(),
             feeders: Vec::new(),
             parts: VecDeque::new(),
         });
@@ -194,6 +196,12 @@ impl Trains {
     pub fn feeder(&self, line: u32, index: usize) -> Option<u32> {
         let feeder = self.tracks[line as usize].feeders.get(index)?;
         Some(if feeder.1 == 0 { NO_TRAIN } else { feeder.0 })
+    }
+    /// True if trains go to the port in front of a line.
+    #[must_use]
+    pub fn is_fed(&self, line: u32) -> bool {
+        let feeders = &self.tracks[line as usize].feeders;
+        feeders.iter().any(|feeder| feeder.1 > 0)
     }
     /// A train; `None` if the number belongs to none.
     #[must_use]
@@ -368,6 +376,9 @@ impl Trains {
                 pdu.last_cell_leaves(start);
             }
         }
+        if only && train.bound == Bound::End {
+            track.heads.push(Reverse((at, id)));
+        }
         if only && let Bound::Queue { line, .. } = train.bound {
             let arrivals = &mut self.tracks[line as usize].arrivals;
             arrivals.push(Reverse((at, source, id)));
@@ -456,20 +467,21 @@ impl Trains {
 
     /// Counts the cells that passed so far of the trains to the port in front of a line.
     pub fn count_passed(&mut self, line: u32) {
-        for index in 0..self.tracks[line as usize].feeders.len() {
-            let from = self.tracks[line as usize].feeders[index].0;
-            for id in &self.tracks[from as usize].on {
-                let train = &mut self.trains[*id as usize];
-                if let Bound::Queue { connection, .. } = train.bound
-                    && train.taken > 0
-                {
-                    let cells = std::mem::take(&mut train.taken);
-                    self.passed.push(Passed {
-                        line: from,
-                        connection,
-                        cells,
-                    });
-                }
+        for id in std::mem::take(&mut self.tracks[line as usize].uncounted) {
+            let train = &mut self.trains[id as usize];
+            if let Bound::Queue {
+                line: to,
+                connection,
+                ..
+            } = train.bound
+                && to == line
+                && train.taken > 0
+            {
+                self.passed.push(Passed {
+                    line: train.line,
+                    connection,
+                    cells: std::mem::take(&mut train.taken),
+                });
             }
         }
     }
@@ -591,8 +603,12 @@ impl Trains {
         self.step(id);
         let train = &mut self.trains[id as usize];
         train.taken += 1;
-        let (next, closed) = (train.next(), train.closed);
-        let arrivals = &mut self.tracks[line as usize].arrivals;
+        let (next, closed, first) = (train.next(), train.closed, train.taken == 1);
+        let track = &mut self.tracks[line as usize];
+        if first {
+            track.uncounted.push(id);
+        }
+        let arrivals = &mut track.arrivals;
         match next {
             Some(at) => {
                 if let Some(mut top) = arrivals.peek_mut() {
@@ -614,8 +630,13 @@ impl Trains {
         let source = self.tracks[train.line as usize].source;
         let times = train.times.iter().take(most.into());
         let count = times.take_while(|at| (**at, source) < key).count() as u16;
-        let run = train.cells(count).filter(|_| count > 0)?;
+        let run = (count > 0).then(|| train.cells(count))??;
         (0..count).for_each(|_| self.step(id));
+        let train = &self.trains[id as usize];
+        if let (Bound::End, Some(at)) = (train.bound, train.next()) {
+            let heads = &mut self.tracks[train.line as usize].heads;
+            heads.push(Reverse((at, id)));
+        }
         self.retire(id);
         Some(run)
     }
@@ -624,6 +645,7 @@ impl Trains {
     pub fn clear(&mut self, line: u32, lose: &mut dyn FnMut(&CellRun, u64)) {
         self.tracks[line as usize].due.clear();
         self.tracks[line as usize].late_due.clear();
+        self.tracks[line as usize].heads.clear();
         self.tracks[line as usize].dense = 0;
         self.tracks[line as usize].floor = 0;
         for id in std::mem::take(&mut self.tracks[line as usize].on) {

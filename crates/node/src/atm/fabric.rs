@@ -102,6 +102,8 @@ pub struct Fabric {
     discards: Option<VecDeque<(u16, DroppedPdu)>>,
     /// Incoming labels whose connections may have changed, for display.
     changes: Changes<PortVc>,
+    /// Counts changes of [`Self::through`].
+    ways: u64,
 }
 
 impl Fabric {
@@ -119,6 +121,7 @@ impl Fabric {
             location,
             discards: None,
             changes: Changes::All,
+            ways: 0,
         }
     }
 
@@ -239,6 +242,7 @@ impl Fabric {
 
     /// Sets the state of a port's link. On a link that is down, waiting cells are dropped, and so are arriving ones.
     pub fn set_link(&mut self, port: u16, up: bool) {
+        self.ways += 1;
         if let Some(port) = self.ports.get_mut(usize::from(port)) {
             port.up = up;
             port.output.set_link(up);
@@ -258,6 +262,7 @@ impl Fabric {
     /// # Errors
     /// If the label is in use.
     pub fn open_local(&mut self, at: PortVc, traffic: TrafficParams) -> Result<(), FabricError> {
+        self.ways += 1;
         self.check_input(at, false)?;
         let config = QueueConfig::switch(traffic);
         let queue = self.open_output(at, config)?;
@@ -284,6 +289,7 @@ impl Fabric {
     /// # Errors
     /// See [`FabricError`]; the fabric is unchanged after an error.
     pub fn apply(&mut self, op: FabricOp) -> Result<(), FabricError> {
+        self.ways += 1;
         self.note(&op);
         match op {
             FabricOp::Connect {

@@ -204,6 +204,12 @@ impl Host {
         Some(management.channel.snapshot())
     }
 
+    /// Messages of the ILMI daemon that its seat has refused.
+    pub(super) fn ilmi_refused(&self) -> u64 {
+        let management = self.management.as_ref();
+        management.map_or(0, |management| management.channel.daemon_counters().refused)
+    }
+
     /// The tables of `inspect ilmi`.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
         let Some(management) = &self.management else {

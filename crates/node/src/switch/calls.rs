@@ -1,13 +1,13 @@
 //! Call control: indications of the interfaces, and point-to-point calls.
 
-use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, Restart, SetupInfo};
+use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, Restart, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Trace, Words};
 use aerostat_wire::q2931::Element;
 use aerostat_wire::{AtmAddress, Vc};
 
 use super::crankback::{Obstacle, Tries};
 use super::held::{Next, What};
-use super::{Branch, Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
+use super::{Branch, Call, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 
 /// The role of a leg in its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,13 @@ impl<R: RouteSelect> Switch<R> {
 
     /// The other end of a port wants channels idle. The answer is sent once no half-call holds any of them.
     fn restarted(&mut self, port: PortNo, what: Restart, now: Instant) {
-        let held = |(key, leg): (&LegKey, &Leg)| key.port == port && what.covers(leg.vc);
-        if self.legs.iter().any(held) {
+        let first = LegKey {
+            port,
+            call: CallId(0),
+        };
+        let of_port = self.legs.range(first..);
+        let mut of_port = of_port.take_while(|(key, _)| key.port == port);
+        if of_port.any(|(_, leg)| what.covers(leg.vc)) {
             return;
         }
         // The interface refuses this if the link is lost; the peer then asks again.
@@ -193,7 +198,7 @@ impl<R: RouteSelect> Switch<R> {
             open: false,
             branches: [(branch, Branch::default())].into_iter().collect(),
             parties: Default::default(),
-            tries: Some(tries),
+            tries: Some(Box::new(tries)),
             joining: Default::default(),
         };
         if let Some(party) = party {

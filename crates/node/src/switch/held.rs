@@ -12,7 +12,6 @@ use core::cmp::Reverse;
 
 use aerostat_proto::uni::SetupInfo;
 use aerostat_proto::{Cause, Instant, PartyId};
-use aerostat_wire::AtmAddress;
 
 use super::crankback::{Obstacle, Tries};
 use super::port::{Port, Reservation};
@@ -49,22 +48,21 @@ pub(super) enum Next {
     Wait,
 }
 
-impl<R: RouteSelect> Switch<R> {
-    /// The shortest ways to an address; empty if no way is usable at present.
-    pub(super) fn shortest(&self, called: &AtmAddress) -> Result<&[Way], Cause> {
-        let ways = self.routes.select(called)?;
-        let Some(least) = ways.first().and_then(|way| way.hops) else {
-            return Ok(&[]);
-        };
-        let end = ways.partition_point(|way| way.hops == Some(least));
-        Ok(&ways[..end])
-    }
+/// The shortest of the ways to an address, which are in order; empty if no way is usable at present.
+pub(super) fn shortest(ways: &[Way]) -> &[Way] {
+    let Some(least) = ways.first().and_then(|way| way.hops) else {
+        return &[];
+    };
+    let end = ways.partition_point(|way| way.hops == Some(least));
+    &ways[..end]
+}
 
+impl<R: RouteSelect> Switch<R> {
     /// The next step of an offer that came in at `from`, by a way that it has not tried.
     pub(super) fn route(&self, tries: &Tries, from: PortNo) -> Result<Next, Obstacle> {
         let info = &tries.offer;
         let all = self.routes.select(&info.called)?;
-        let shortest = self.shortest(&info.called)?;
+        let shortest = shortest(&all);
         let known = |way: &Way| {
             let port = self.port(way.port).filter(|_| !tries.has_tried(way.port));
             port.map(|port| (way.port, port))

@@ -108,7 +108,7 @@ pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};
 pub use port::{PortConfig, PortKind, PortParams, PortRanges, Reservation, guaranteed};
 pub use queues::{CallQueues, ConnectionQueue, ConnectionRanges, QueueParams, QueueRanges};
-pub use route::{RouteSelect, StaticRoutes, Way};
+pub use route::{Plan, RouteSelect, StaticRoutes, Way};
 
 use crankback::Tries;
 use port::Port;
@@ -193,7 +193,7 @@ struct PartyLeg {
 #[derive(Debug)]
 struct Call {
     root: LegKey,
-    /// The forwarded offer.
+    /// The forwarded offer; once a call without a choice is accepted, without its elements.
     info: SetupInfo,
     /// True if the caller left a choice and is told what was chosen.
     negotiable: bool,
@@ -205,7 +205,7 @@ struct Call {
     /// Parties by the root's id; empty if the call is not point-to-multipoint.
     parties: BTreeMap<PartyId, PartyLeg>,
     /// Its offer, until it is answered; afterwards only of a call that was moved.
-    tries: Option<Tries>,
+    tries: Option<Box<Tries>>,
     /// Offers of leaves that are not answered, by the root's id.
     joining: BTreeMap<PartyId, Tries>,
 }
@@ -281,7 +281,7 @@ pub struct Switch<R = StaticRoutes> {
     ports: Vec<Port>,
     /// For each port, the receivers of the signalling channel and of the management channel.
     receivers: Vec<[RunReassembler; 2]>,
-    /// Boxes, because a map moves its rows, and takes the memory of eleven of them for one.
+    /// A box for each call: a node of the table has room for eleven, and most nodes are half full.
     calls: BTreeMap<SwitchCallId, Box<Call>>,
     legs: BTreeMap<LegKey, Leg>,
     /// Calls and parties that wait for signalling towards their destination, oldest first.
@@ -509,7 +509,8 @@ impl<R: RouteSelect> Switch<R> {
         {
             receiver.reset();
         }
-        self.unmanaged = true;
+        // Without permanent connections there is nothing to tell, and many links may change at once.
+        self.unmanaged |= !self.permanent.is_empty();
         self.manage_link(port, up, now);
         if up {
             self.start_signalling(port, now);

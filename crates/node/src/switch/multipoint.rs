@@ -11,7 +11,7 @@ use aerostat_wire::q2931::Element;
 
 use super::calls::Role;
 use super::crankback::{Failed, Obstacle, Tries};
-use super::held::{Next, What};
+use super::held::{Next, What, shortest};
 use super::{Branch, Call, LegKey, PartyLeg, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 
 /// Endpoint references on a branch lie in 0..=32767; 0 is the party of its SETUP.
@@ -34,6 +34,10 @@ impl Call {
     /// The root is answered with CONNECT, which adds the first party of this branch.
     pub(super) fn accept(&mut self, branch: LegKey) {
         self.accepted = true;
+        // A choice that the caller left stands in its elements, and may be settled again by a further branch.
+        if !self.negotiable {
+            self.info.elements = Vec::new();
+        }
         self.tries = self.tries.take().filter(|tries| !tries.failed.is_empty());
         for party in self.parties.values_mut() {
             party.active |= party.branch == branch;
@@ -231,8 +235,12 @@ impl<R: RouteSelect> Switch<R> {
 
     /// A branch of a call that can take a new party: it leads to another switch, by one of the shortest ways.
     fn shared_branch(&self, call: &Call, tries: &Tries) -> Option<LegKey> {
-        let ways = self.shortest(&tries.offer.called).ok()?;
-        let ways = || ways.iter().filter(|way| !tries.has_tried(way.port));
+        let ways = self.routes.select(&tries.offer.called).ok()?;
+        let ways = || {
+            shortest(&ways)
+                .iter()
+                .filter(|way| !tries.has_tried(way.port))
+        };
         let trunk = |port| {
             let port = self.port(port);
             port.is_some_and(|port| port.config.kind == PortKind::Trunk)

@@ -39,6 +39,16 @@ impl Switch<StaticRoutes> {
         })
     }
 
+    /// Messages of the daemons of kind `what` that their seats have refused. A switch has daemons of ILMI only.
+    #[must_use]
+    pub fn daemons_refused(&self, what: StateKind) -> u64 {
+        let channels = self.ports.iter().filter_map(|port| port.ilmi.as_ref());
+        let channels = channels.filter(|_| what == StateKind::Ilmi);
+        channels
+            .map(|channel| channel.daemon_counters().refused)
+            .sum()
+    }
+
     fn connection_rows(&self) -> impl Iterator<Item = rows::Connection> {
         let mut parties = BTreeMap::new();
         for call in self.calls() {
@@ -68,13 +78,13 @@ impl Switch<StaticRoutes> {
         for (prefix, ways) in self.routes().in_force() {
             let mut order = 0;
             let mut before = None;
-            for way in ways {
+            for way in &ways {
                 if before != Some(way.hops) {
                     order += 1;
                     before = Some(way.hops);
                 }
                 let (name, state) = (self.name_of(way.port), self.way_state(way, order));
-                rows.push(rows::Route::of(prefix, way, name, order, state));
+                rows.push(rows::Route::of(&prefix, way, name, order, state));
             }
         }
         rows

@@ -101,7 +101,7 @@ pub enum Side {
 pub struct Uni {
     params: Params,
     up: bool,
-    /// Boxes, because a map moves its rows, and takes the memory of eleven of them for one.
+    /// A box for each call: a node of the table has room for eleven, and most nodes are half full.
     calls: BTreeMap<CallKey, Box<Call>>,
     ids: BTreeMap<CallId, CallKey>,
     labels: BTreeMap<Vc, CallKey>,

@@ -292,7 +292,7 @@ impl Uni {
                 }
                 self.send_party(key, MessageType::DROP_PARTY_ACK, party, Some(cause.echo()));
                 if let Some(p) = self.party_mut(key, party) {
-                    p.cause = cause;
+                    p.cause = Some(Box::new(cause));
                 }
                 self.party_gone(key, party);
             }
@@ -399,7 +399,7 @@ impl Uni {
         self.timers.stop_party(key, party);
         if let Some(p) = self.party_mut(key, party) {
             p.state = PartyState::DropInitiated;
-            p.cause = cause.clone();
+            p.cause = Some(Box::new(cause.clone()));
         }
         self.send_party(key, MessageType::DROP_PARTY, party, Some(cause));
         self.start_party(key, party, Timer::T398, now);
@@ -417,7 +417,7 @@ impl Uni {
             self.indicate(Indication::PartyDropped {
                 call: call.id,
                 party: PartyId(party),
-                cause: gone.cause,
+                cause: gone.cause.map_or(Reason::NORMAL, |cause| *cause),
             });
         }
     }

@@ -174,8 +174,8 @@ pub(super) struct Party {
     pub(super) called: AtmAddress,
     /// True if the owner has had its last indication about this party.
     pub(super) told: bool,
-    /// Why DROP PARTY was sent.
-    pub(super) cause: Reason,
+    /// Why DROP PARTY was sent; `None` before that.
+    pub(super) cause: Option<Box<Reason>>,
 }
 
 impl Party {
@@ -184,7 +184,7 @@ impl Party {
             state,
             called,
             told: false,
-            cause: Reason::NORMAL,
+            cause: None,
         }
     }
 }

@@ -94,7 +94,7 @@ impl Uni {
             // A party that the peer does not have has ended.
             Some(_) if reported == 0 => {
                 if let Some(p) = self.party_mut(key, party) {
-                    p.cause = WRONG_STATE.into();
+                    p.cause = Some(Box::new(WRONG_STATE.into()));
                 }
                 self.party_gone(key, party);
             }

@@ -81,10 +81,8 @@ fn recorded(name: &str, text: &str) -> (Lab, RunReport, Seen) {
     };
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
     let recording = Recording {
-        nodes: None,
         links: Some(&path),
-        events: None,
-        cells: false,
+        ..Recording::default()
     };
     let (report, captured) = run_and_record(&lab, recording, &mut ()).unwrap();
     captured.unwrap();

@@ -1,8 +1,11 @@
-//! The largest number of ELANs, and of clients of one ELAN, in a lab.
+//! The largest number of ELANs, and of clients of one ELAN, in a lab; reports that leave out tables.
 
 use crate::bench::{Bench, lab_of};
+use aerostat_lab::report::{Extent, RunReport};
+use aerostat_lab::results::{Document, Time};
 use aerostat_node::inspect::StateKind;
 use aerostat_proto::Duration;
+use aerostat_sim::run::{Recording, run_and_record};
 
 /// `elans` ELANs with two hosts each on two switches, and in each ELAN a ping from one host to the other.
 fn many_elans(elans: usize) -> String {
@@ -117,4 +120,43 @@ fn ten_thousand_flows_between_two_hosts_arrive() {
         .iter()
         .filter(|flow| flow.sum(|path| path.received_packets) == 1);
     assert_eq!(arrived.count(), FLOWS);
+}
+
+/// A report for people lacks the tables that no reader sees. What is left is the same as in a whole report.
+#[test]
+fn a_report_for_people_has_all_that_their_tables_need() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../labs/two-subnets.atm.yml"
+    );
+    let text = std::fs::read_to_string(path).expect("the lab");
+    let checked = aerostat_lab::parse("two-subnets.atm.yml", &text, &[]);
+    let Ok(checked) = checked else {
+        panic!("the lab has no mistakes");
+    };
+    let report = |extent: Extent| {
+        let recording = Recording {
+            extent,
+            ..Recording::default()
+        };
+        run_and_record(&checked.lab, recording, &mut ()).unwrap().0
+    };
+    let (whole, people) = (report(Extent::Whole), report(Extent::People));
+    let tables = |report: &RunReport| Document::for_people(report).into_tables();
+    assert_eq!(tables(&people), tables(&whole));
+    assert!(tables(&people).iter().any(|table| !table.rows.is_empty()));
+    assert_eq!(format!("{:?}", people.flows), format!("{:?}", whole.flows));
+    assert_eq!(people.refusals, whole.refusals);
+    assert!(people.circuits.links.is_empty() && !whole.circuits.links.is_empty());
+    let kept = people.nodes.iter().flat_map(|(_, kinds)| kinds);
+    let shown = whole.nodes.iter().flat_map(|(_, kinds)| kinds);
+    assert!(kept.count() < shown.count());
+    // The document that is written row by row is one JSON value, whose members have the order of their names.
+    let document = Document::new(&checked, &[], Time::Virtual, &whole);
+    let text = document.json_text();
+    let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(format!("{value:#}\n"), text);
+    let mut written = Vec::new();
+    document.write_json(&mut written).unwrap();
+    assert_eq!(String::from_utf8(written).unwrap(), text);
 }

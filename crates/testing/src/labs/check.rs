@@ -276,8 +276,8 @@ pub fn silence(bench: &Bench) -> Result<(), String> {
 /// No seat has refused what its daemon wanted: the daemons are our own.
 pub fn seats(bench: &Bench) -> Result<(), String> {
     let refusals = aerostat_lab::report::refusals(&bench.lab, |id, what| match bench.switch(id) {
-        Some(switch) => switch.inspect(what, bench.now()),
-        None => bench.station(id)?.inspect(what, bench.now()),
+        Some(switch) => switch.daemons_refused(what),
+        None => (bench.station(id)).map_or(0, |station| station.host().daemons_refused(what)),
     });
     match refusals.is_empty() {
         true => Ok(()),

@@ -41,7 +41,7 @@ fn request(text: &str) -> Request {
 fn in_one_go(checked: &Checked, overrides: &[Override]) -> String {
     let report = aerostat_sim::run::run(&checked.lab, None, &mut ()).expect("nothing is captured");
     let document = Document::new(checked, overrides, Time::Virtual, &report);
-    format!("{:#}\n", document.json())
+    document.json_text()
 }
 
 #[test]

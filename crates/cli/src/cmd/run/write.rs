@@ -75,7 +75,7 @@ fn put(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Fail
             let rows = Rows::flat(&document.flat_table(info));
             return output::write(args.output.form(), SCHEMA, &[rows]);
         }
-        (Format::Json, None) => writeln!(out, "{:#}", document.json())?,
+        (Format::Json, None) => document.write_json(&mut out)?,
         (Format::Json, Some(info)) => {
             let mut all = document.head().clone();
             let table = document.flat_table(info);
@@ -109,7 +109,7 @@ fn into_directory(directory: &Path, format: Format, document: Document) -> io::R
     }
     let mut files = Whole::new(directory);
     if format == Format::Json {
-        files.add("results.json", |out| writeln!(out, "{:#}", document.json()))?;
+        files.add("results.json", |out| document.write_json(out))?;
         return files.keep();
     }
     for table in document.flat() {

@@ -1,6 +1,6 @@
 //! A line in the view of trains, and the order of arrivals there.
 
-use super::Trains;
+use super::{Bound, Key, Trains};
 use crate::atm::pdu::CellRun;
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
@@ -31,6 +31,10 @@ pub(super) struct Track {
     pub(super) late_due: BTreeSet<(u64, u32)>,
     /// Next arrivals at the port in front of the line: time, source, train.
     pub(super) arrivals: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Trains whose cells have passed to the port in front of the line, and may not be counted yet.
+    pub(super) uncounted: Vec<u32>,
+    /// Of a line to an end system: next arrivals of its trains, and those of trains that have been taken since.
+    pub(super) heads: BinaryHeap<Reverse<(u64, u32)>>,
     /// The lines whose trains go to the port in front of this line, and the number of these trains.
     pub(super) feeders: Vec<(u32, u32)>,
     /// PDUs whose end is noted and whose rest may follow in a further train, each with the index of the next cell.
@@ -51,6 +55,27 @@ impl Track {
 }
 
 impl Trains {
+    /// The trains on a line to an end system with cells that arrive before `key`, oldest first. Each of them must be
+    /// taken ([`Self::take`]) to be found again.
+    pub fn arrived(&mut self, line: u32, key: Key) -> Vec<u32> {
+        let mut found = Vec::new();
+        let track = &mut self.tracks[line as usize];
+        while let Some(Reverse((at, id))) = track.heads.peek().copied()
+            && (at, track.source) < key
+        {
+            track.heads.pop();
+            let train = &self.trains[id as usize];
+            // The head of a train that has been taken since stands behind its next one.
+            let is = train.line == line && train.bound == Bound::End && train.next() == Some(at);
+            if is && train.run.is_some() {
+                found.push((train.serial, id));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().map(|(_, id)| id).collect()
+    }
+
     /// Gives a line another delay. Cells that leave later arrive behind those that are on it, and behind `floor`, in
     /// nanoseconds: the arrival of the last one that is on it alone, or 0.
     pub fn set_delay(&mut self, line: u32, delay: Duration, floor: u64) {

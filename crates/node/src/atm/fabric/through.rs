@@ -32,6 +32,12 @@ impl Fabric {
         })
     }
 
+    /// A number that changes whenever a result of [`Self::through`] may change.
+    #[must_use]
+    pub const fn ways(&self) -> u64 {
+        self.ways
+    }
+
     /// Counts cells that have gone the way of [`Self::through`].
     pub fn pass(&mut self, port: u16, connection: u32, cells: u64) {
         if let Some(input) = self.ports.get_mut(usize::from(port)) {

@@ -278,6 +278,34 @@ impl Host {
         (!tables.is_empty()).then_some(tables)
     }
 
+    /// Messages of the daemons of kind `what` that their seats have refused.
+    #[must_use]
+    pub fn daemons_refused(&self, what: StateKind) -> u64 {
+        let own = match what {
+            StateKind::Call => self.signalling.daemon_counters().refused,
+            StateKind::Ilmi => self.ilmi_refused(),
+            _ => 0,
+        };
+        let services = self
+            .slots
+            .iter()
+            .filter_map(|slot| slot.service.as_ref().map(|service| (slot.kind, service)));
+        let refused = services.map(|(kind, service)| match (what, service) {
+            (StateKind::Lec, Service::Lec(m)) => m.seat_counters().refused,
+            (StateKind::Mpc, Service::Mpc(m)) => m.seat_counters().refused,
+            (StateKind::Mps, Service::Mps(m)) => m.seat_counters().refused,
+            (StateKind::Bus, Service::LaneServer(m)) if kind == ServiceKind::Bus => {
+                m.seat_counters().refused
+            }
+            // Refusals of a LECS stand with those of a LES.
+            (StateKind::Les, Service::LaneServer(m)) if kind != ServiceKind::Bus => {
+                m.seat_counters().refused
+            }
+            _ => 0,
+        });
+        own + refused.sum::<u64>()
+    }
+
     /// Why packets for `target` take a shortcut or not, according to this host's MPOA or NHRP client and server; `None`
     /// if the host has neither.
     #[must_use]

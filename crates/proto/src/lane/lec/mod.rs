@@ -69,7 +69,7 @@ pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
 
 use super::{LecLimits, LecParams};
 use crate::discard::Discard;
-use crate::split::{FromDaemon, ProcessEvent, Seat, ToDaemon};
+use crate::split::{FromDaemon, ProcessEvent, Seat, SeatCounters, ToDaemon};
 use crate::{
     AtmEvent, AtmRequest, ConnId, Instant, Machine, Refused, Several, SharedHeader, Trace,
 };
@@ -326,6 +326,11 @@ impl Lec {
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.data.discards.take()
     }
+    /// Counters of the seat of the control part.
+    #[must_use]
+    pub const fn seat_counters(&self) -> SeatCounters {
+        self.control.seat.counters()
+    }
     /// Everything that there is to see, for `inspect`.
     #[must_use]
     pub fn snapshot(&self) -> LecSnapshot {
@@ -341,8 +346,7 @@ impl Lec {
             counters: ControlCounters::default(),
         });
         view.counters.add(&mirror.counters);
-        let seat = self.control.seat.counters();
-        snapshot::take(&self.config, view, seat, &self.data)
+        snapshot::take(&self.config, view, self.seat_counters(), &self.data)
     }
 
     /// Several frames of the user for one destination, as segments of one super frame; `frame` is the first of them, or

@@ -143,6 +143,11 @@ impl Mpc {
         let all = self.data.qos.iter();
         all.map(|(filter, qos)| QosEntry { filter, qos })
     }
+    /// Counters of the daemon's seat.
+    #[must_use]
+    pub const fn seat_counters(&self) -> SeatCounters {
+        self.daemon.seat.counters()
+    }
     /// The state at `now`.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> MpcSnapshot {
@@ -169,7 +174,7 @@ impl Mpc {
                 .map(|(filter, _)| self.data.qos.packets(&filter))
                 .collect(),
             counters: self.counters().clone(),
-            seat: self.daemon.seat.counters(),
+            seat: self.seat_counters(),
         }
     }
 
