@@ -77,15 +77,6 @@ pub enum FromMpsd {
     Shown(Part),
 }
 
-split_record!(Interface {
-    itf,
-    ip,
-    prefix_len,
-    ip6,
-    mac,
-    elan_id,
-    lane,
-});
 split_record!(Limits {
     ingress,
     ingress_per_mpc,
@@ -101,22 +92,6 @@ split_record!(Limits {
     connections_per_peer,
     queue,
     devices,
-});
-split_record!(MpsConfig {
-    control,
-    data,
-    interfaces,
-    params,
-    limits,
-    terminate,
-    register,
-    keys,
-    servers,
-    trigger,
-    mtu,
-    first_request_id,
-    first_cache_id,
-    first_sequence,
 });
 split_choice!(RouteResult {
     1 Connected { itf };
