@@ -162,7 +162,7 @@ impl Interface {
 parameters! {
     /// Bounds of all state that a peer can make grow.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Limits, LimitRanges {
+    pub struct Limits, LimitRanges, split {
         /// Ingress entries in all.
         ingress: usize = 32768, ANY;
         /// Ingress entries of one client.
