@@ -281,6 +281,17 @@ impl<K: JsonSchema, V: JsonSchema> JsonSchema for Table<K, V> {
     }
 }
 
+/// One value, or the values of a list.
+pub(crate) fn one_or_more<T>(tree: &Tree, d: &mut Diagnostics) -> Option<Vec<At<T>>>
+where
+    At<T>: FromTree,
+{
+    match &tree.value {
+        Value::List(_) => Vec::from_tree(tree, d),
+        _ => At::from_tree(tree, d).map(|one| vec![one]),
+    }
+}
+
 /// The entries of a mapping; a null value counts as an empty mapping.
 pub(crate) fn entries<'a>(tree: &'a Tree, d: &mut Diagnostics) -> Option<&'a [(tree::Key, Tree)]> {
     match &tree.value {
@@ -575,20 +586,32 @@ macro_rules! scalar {
                 self.0
             }
         }
-        impl schemars::JsonSchema for $name {
+        crate::field::inline_schema!($name, $($schema)+);
+    };
+}
+pub(crate) use scalar;
+
+/// Gives a type its JSON Schema, which stands in the place of each of its keys. The types in brackets are parts of the
+/// schema, by name.
+macro_rules! inline_schema {
+    ($type:ident $([$($part:ident: $of:ty),+])?, $($schema:tt)+) => {
+        impl schemars::JsonSchema for $type {
             fn inline_schema() -> bool {
                 true
             }
             fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
+                stringify!($type).into()
             }
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                // A schema without parts asks the generator for nothing.
+                let _ = &generator;
+                $($(let $part = generator.subschema_for::<$of>();)+)?
                 schemars::json_schema!($($schema)+)
             }
         }
     };
 }
-pub(crate) use scalar;
+pub(crate) use inline_schema;
 
 /// Defines a scalar that is one of some words: its wrapper, parser and JSON Schema as [`scalar!`] does, and `word`,
 /// which gives the word for a value. Each value of its type has one word. The value after `=` is as for [`scalar!`].

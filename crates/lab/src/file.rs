@@ -37,14 +37,12 @@ pub(crate) use timing::{
 };
 
 use crate::diag::Diagnostics;
-use crate::field::{At, FromTree, Table, section};
+use crate::field::{At, FromTree, Table, inline_schema, one_or_more, section};
 use crate::model::{Packing, TcpParams};
 use crate::parameter::range;
 use crate::plan;
-use crate::tree::{Tree, Value};
+use crate::tree::Tree;
 pub(crate) use links::{LinkFile, LinkOptions, OutsideFile, TrunkFile};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
 
 section! {
     /// A lab: nodes, links, traffic.
@@ -587,22 +585,8 @@ pub(crate) struct AddressList(pub(crate) Vec<At<Atm>>);
 
 impl FromTree for AddressList {
     fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
-        match &tree.value {
-            Value::List(_) => Vec::from_tree(tree, d).map(Self),
-            _ => At::from_tree(tree, d).map(|one| Self(vec![one])),
-        }
+        one_or_more(tree, d).map(Self)
     }
 }
 
-impl JsonSchema for AddressList {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "AddressList".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<Atm>();
-        json_schema!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
-    }
-}
+inline_schema!(AddressList [one: Atm], { "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] });

@@ -3,39 +3,39 @@
 use crate::control::{Answer, LinkRequest};
 use crate::site::Site;
 use aerostat_lab::diag::Diagnostics;
-use aerostat_lab::model::{FaultKind, Lab, LineParams, LinkId, Way};
+use aerostat_lab::model::{FaultKind, Lab, LineParams, Link, LinkId, Way};
 use aerostat_node::inspect::Table;
 use aerostat_proto::Instant;
 
 aerostat_node::rows! {
     /// One row for each direction of a link: its values now.
-    struct LineRow: "lab.links" {
+    struct LineRow: "lab.links" for (lab: &Lab, link: &Link, way: Way, now: LineParams, state: &str) {
         /// Name of the link.
-        link: String,
+        link: String = link.name.clone(),
         /// Direction: up is from the user to the network.
-        way: String,
+        way: String = way.to_string(),
         /// Sending node.
-        from: String,
+        from: String = lab.node(link.ends[link.side(way)].node).name.clone(),
         /// Receiving node.
-        to: String as Detail(1),
+        to: String as Detail(1) = lab.node(link.ends[1 - link.side(way)].node).name.clone(),
         /// State of the link: up; cut; retrains; down, if a node or a peer is missing.
-        state: String,
+        state: String = state.to_owned(),
         /// Rate, as in a lab file.
-        rate: String,
+        rate: String = now.rate.to_string(),
         /// Cells per second.
-        rate_cps: f64 as Detail(2),
+        rate_cps: f64 as Detail(2) = now.rate.numerator() as f64 / now.rate.denominator() as f64,
         /// Delay, microseconds.
-        delay_us: f64,
+        delay_us: f64 = now.delay.as_nanos() as f64 / 1e3,
         /// Probability that a cell is lost.
-        loss: f64,
+        loss: f64 = now.errors.loss,
         /// Probability that a bit is inverted.
-        bit_errors: f64,
+        bit_errors: f64 = now.errors.bits,
         /// Probability that a block is lost.
-        block_errors: f64,
+        block_errors: f64 = now.errors.blocks,
         /// Length of a block, milliseconds.
-        block_ms: f64 as Detail(1),
+        block_ms: f64 as Detail(1) = now.errors.block.as_nanos() as f64 / 1e6,
         /// True if the values are not those of the lab file.
-        changed: bool,
+        changed: bool = now != link.lines[link.side(way)],
     }
 }
 
@@ -140,29 +140,5 @@ fn rows(site: &Site<'_>, id: LinkId) -> [LineRow; 2] {
     } else {
         "down"
     };
-    Way::ALL.map(|way| {
-        let side = link.side(way);
-        let line = lines[side];
-        let LineParams {
-            rate,
-            delay,
-            errors,
-        } = line;
-        let name = |side: usize| site.lab.node(link.ends[side].node).name.clone();
-        LineRow {
-            link: link.name.clone(),
-            way: way.to_string(),
-            from: name(side),
-            to: name(1 - side),
-            state: state.to_owned(),
-            rate: rate.to_string(),
-            rate_cps: rate.numerator() as f64 / rate.denominator() as f64,
-            delay_us: delay.as_nanos() as f64 / 1e3,
-            loss: errors.loss,
-            bit_errors: errors.bits,
-            block_errors: errors.blocks,
-            block_ms: errors.block.as_nanos() as f64 / 1e6,
-            changed: line != link.lines[side],
-        }
-    })
+    Way::ALL.map(|way| LineRow::of(site.lab, link, way, lines[link.side(way)], state))
 }

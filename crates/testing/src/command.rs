@@ -1,5 +1,7 @@
 //! The command `aerostat` as a child process of a test: the one that was built together with the test.
 
+use serde_json::Value;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -45,6 +47,8 @@ pub fn command(args: &[&str]) -> Command {
 
 /// Exit code and texts of a command that has ended.
 pub struct Ran {
+    /// The command and its arguments, for messages; empty if they are not known.
+    command: String,
     /// Exit code.
     pub code: i32,
     /// Standard output.
@@ -57,6 +61,7 @@ impl From<Output> for Ran {
     fn from(output: Output) -> Self {
         let text = |octets| String::from_utf8(octets).expect("UTF-8");
         Self {
+            command: String::new(),
             code: output.status.code().expect("an end without a signal"),
             out: text(output.stdout),
             err: text(output.stderr),
@@ -64,10 +69,83 @@ impl From<Output> for Ran {
     }
 }
 
+impl Ran {
+    /// Runs a command to its end.
+    pub fn of(mut command: Command) -> Self {
+        let output = command.output().expect("the command runs");
+        Self {
+            command: format!("{command:?}"),
+            ..output.into()
+        }
+    }
+    /// The JSON on standard output.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+    /// Holds that the command has said these words on standard error.
+    #[track_caller]
+    pub fn says(&self, words: &str) {
+        assert!(self.err.contains(words), "no {words:?}: {self:?}");
+    }
+    /// Holds that the command has written these words to standard output.
+    #[track_caller]
+    pub fn shows(&self, words: &str) {
+        assert!(self.out.contains(words), "no {words:?}: {self:?}");
+    }
+    /// The same, which must have succeeded.
+    #[track_caller]
+    pub fn good(self) -> Self {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+    /// Holds that the command has ended with this exit code, and has said these words.
+    #[track_caller]
+    pub fn ends(&self, code: i32, words: &str) {
+        assert_eq!(self.code, code, "{self:?}");
+        self.says(words);
+    }
+    /// Holds that the command has ended with this exit code and without output, and has said all of these words.
+    #[track_caller]
+    pub fn refused(&self, code: i32, words: &[&str]) {
+        assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
+        words.iter().for_each(|words| self.says(words));
+    }
+}
+
+impl fmt::Debug for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (
+            Self {
+                command, out, err, ..
+            },
+            code,
+        ) = (self, self.code);
+        write!(f, "{command} ended with {code}\n{out}\n{err}")
+    }
+}
+
 /// Runs the command to its end.
 pub fn run(args: &[&str]) -> Ran {
-    let output = command(args).output().expect("the command runs");
-    output.into()
+    Ran::of(command(args))
+}
+
+/// Standard output of a command that must succeed.
+#[track_caller]
+pub fn ok(args: &[&str]) -> String {
+    run(args).good().out
+}
+
+/// The JSON that a command writes, which must succeed.
+#[track_caller]
+pub fn json(args: &[&str]) -> Value {
+    run(args).good().json()
+}
+
+/// A command that runs, with pipes for all that it writes.
+pub fn piped(mut command: Command) -> Child {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the command runs")
 }
 
 /// Output of a command with pipes that ends by itself.

@@ -26,7 +26,7 @@ use aerostat_lab::results::rounded;
 use aerostat_node::inspect::Rare;
 use aerostat_node::rows;
 use aerostat_wire::counted;
-use catalogue::{Catalogue, Entry, Files, Given, Parameters, Row};
+use catalogue::{Catalogue, Entry, Files, Given, Parameter, Parameters, Row};
 use kept::Kept;
 use model::Work;
 pub(crate) use score::ScoreLine;
@@ -39,33 +39,33 @@ use summary::{Made, Summary};
 
 rows! {
     /// One row for each entry.
-    struct EntryLine: "entries" {
+    struct EntryLine: "entries" for (entry: &Entry) {
         /// Its name.
-        entry: String,
+        entry: String = entry.name.clone(),
         /// Number of its rows.
-        rows: usize,
+        rows: usize = entry.rows.len(),
         /// Kind of the entry: a table or a figure.
-        what: String,
+        what: String = entry.what.clone(),
         /// Title in the paper.
-        title: String,
+        title: String = entry.title.clone(),
         /// Lab of its rows.
-        lab: String,
+        lab: String = format!("labs/papers/{}.atm.yml", entry.lab),
     }
 
     /// One row for each parameter.
-    struct ParameterLine: "parameters" {
+    struct ParameterLine: "parameters" for (name: &str, given: &Parameter, old: Option<&Parameter>) {
         /// Its name.
-        parameter: String,
+        parameter: String = name.to_owned(),
         /// Its value.
-        value: f64,
+        value: f64 = rounded(given.value, 4),
         /// Unit of the value.
-        unit: String,
+        unit: String = given.unit.clone(),
         /// Value before the fit.
-        before: Rare<f64>,
+        before: Rare<f64> = Rare(old.map(|old| rounded(old.value, 4))),
         /// Source of the value.
-        from: String,
+        from: String = given.origin(),
         /// Its meaning.
-        what: String,
+        what: String = given.what.clone(),
     }
 }
 
@@ -336,13 +336,7 @@ fn for_a_list(args: &ReproduceArgs) -> Result<(), Failure> {
 }
 
 fn list(args: &ReproduceArgs, all: &[Entry]) -> Outcome {
-    let lines = all.iter().map(|entry| EntryLine {
-        entry: entry.name.clone(),
-        rows: entry.rows.len(),
-        what: entry.what.clone(),
-        title: entry.title.clone(),
-        lab: format!("labs/papers/{}.atm.yml", entry.lab),
-    });
+    let lines = all.iter().map(EntryLine::of);
     output::write(args.output.form(), SCHEMA, &[Rows::of(lines)])?;
     Ok(Exit::Ok)
 }
@@ -477,14 +471,7 @@ fn warn_of_misses(scored: &[&Score<'_>]) {
 fn parameter_rows(parameters: &Parameters, before: Option<&Parameters>) -> Rows {
     Rows::of(parameters.iter().map(|(name, parameter)| {
         let old = before.and_then(|before| before.get(name));
-        ParameterLine {
-            parameter: name.clone(),
-            value: rounded(parameter.value, 4),
-            unit: parameter.unit.clone(),
-            before: Rare(old.map(|old| rounded(old.value, 4))),
-            from: parameter.origin(),
-            what: parameter.what.clone(),
-        }
+        ParameterLine::of(name, parameter, old)
     }))
 }
 

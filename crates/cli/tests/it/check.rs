@@ -1,6 +1,6 @@
 //! `aerostat check`: verdicts, reports, exit codes, and classes with bad files.
 
-use crate::run;
+use crate::{ok, run};
 use aerostat_testing::command::scratch;
 use serde_json::Value;
 use std::fs;
@@ -42,13 +42,8 @@ fn verdicts_have_their_exit_codes_and_forms() {
     let checks = directory.join("c.yml");
     let (lab, checks) = (lab.to_str().unwrap(), checks.to_str().unwrap());
     write(&directory, &[("x.atm.yml", LAB), ("c.yml", CHECKS)]);
-    let ran = run(&["check", lab, "--checks", checks]);
-    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    assert!(
-        ran.out.ends_with("3 of 3 points: 2 passed\n"),
-        "{}",
-        ran.out
-    );
+    let ran = ok(&["check", lab, "--checks", checks]);
+    assert!(ran.ends_with("3 of 3 points: 2 passed\n"), "{}", ran);
 
     let broken = LAB.replace(
         "10.1.0.10 }",
@@ -66,12 +61,7 @@ fn verdicts_have_their_exit_codes_and_forms() {
     assert_eq!(json["checks"][1]["text"], "anna does not reach bert");
     assert!(json["checks"][1].get("details").is_none());
     let told = run(&["check", lab, "--checks", checks, "--details"]);
-    assert!(
-        told.out
-            .contains("anna does not reach bert (found 0 answers, wanted >=1)"),
-        "{}",
-        told.out
-    );
+    told.shows("anna does not reach bert (found 0 answers, wanted >=1)");
     let tap = form("tap").out;
     assert!(
         tap.starts_with("TAP version 14\n1..2\nok 1 - count switches 1\n"),
@@ -113,8 +103,7 @@ fn verdicts_have_their_exit_codes_and_forms() {
     }
     for option in [&["--time", "1s"], &["--jobs", "2"]] {
         let ran = run(&[&["check", lab][..], option].concat());
-        assert_eq!(ran.code, 2, "{}", ran.err);
-        assert!(ran.err.contains("is for --all"), "{}", ran.err);
+        ran.ends(2, "is for --all");
     }
 }
 
@@ -229,13 +218,8 @@ until: 100h
     let ran = run(&[
         "check", "--all", more, "--checks", checks, "-o", "csv", "--time", "3s",
     ]);
-    assert!(
-        ran.out.contains("\nendless,,time,0,2,0"),
-        "{}{}",
-        ran.out,
-        ran.err
-    );
-    assert!(ran.out.contains("\ngood,,"), "{}", ran.out);
+    ran.shows("\nendless,,time,0,2,0");
+    ran.shows("\ngood,,");
     let ran = run(&[
         "check", "--all", more, "--checks", checks, "-o", "csv", "--memory", "20MiB",
     ]);
@@ -265,7 +249,7 @@ fn mistakes_in_checks_read_the_same_for_a_lab_and_for_a_class() {
     let one = run(&["check", &lab, "--checks", &checks]);
     let all = run(&["check", "--all", &class, "--checks", &checks]);
     assert_eq!((one.code, all.code), (2, 2));
-    assert!(one.err.contains("c.yml:2:14: error: 'cows'"), "{}", one.err);
+    one.says("c.yml:2:14: error: 'cows'");
     assert_eq!(one.err, all.err);
 }
 
@@ -304,10 +288,5 @@ fn a_gradebook_can_read_the_rows_of_a_class() {
         );
     }
     let missing = run(&["check", "--all", class, "--checks", "no-such", "-o", "csv"]);
-    assert_eq!(missing.code, 2);
-    assert!(
-        missing.err.contains("aerostat labs --exercises"),
-        "{}",
-        missing.err
-    );
+    missing.ends(2, "aerostat labs --exercises");
 }

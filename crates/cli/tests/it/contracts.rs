@@ -1,6 +1,6 @@
 //! Contracts of calls, from the lab file through signalling to the policer of the switch.
 
-use crate::{lab_file, root, run};
+use crate::{json, lab_file, root, run};
 use aerostat_testing::wireshark::tshark;
 use serde_json::Value;
 
@@ -148,9 +148,7 @@ fn a_shortcut_of_variable_rate_keeps_its_contract() {
         "5s",
     ];
     args.extend(set);
-    let ran = run(&args);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    let results = json(&args);
     let of = |table: &str, wanted: (&str, &str)| {
         let rows = results[table].as_array().unwrap();
         let row = rows.iter().find(|row| row[wanted.0] == wanted.1);

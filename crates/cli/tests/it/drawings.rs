@@ -1,6 +1,6 @@
 //! Drawings of runs, sweeps, reports and networks: each has a title, all names are whole, and no two are the same.
 
-use crate::{lab_file, root, run};
+use crate::{lab_file, ok, root, run};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ fn lines_of_a_sweep_of_two_keys_have_names_that_differ_and_are_whole() {
     let file = lab_file("long-names.atm.yml", LAB);
     let place = folder("drawn-sweep");
     let trunk = "links.the-trunk-between-both-buildings";
-    let ran = run(&[
+    ok(&[
         "sweep",
         &file,
         "--until",
@@ -109,7 +109,6 @@ fn lines_of_a_sweep_of_two_keys_have_names_that_differ_and_are_whole() {
         "--plot",
         place.to_str().unwrap(),
     ]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
     let all = drawings(&place);
     all.iter().for_each(|(name, svg)| is_whole(name, svg));
     // Two flows, two values of each key beyond the axis.
@@ -153,8 +152,7 @@ fn a_line_stands_for_one_thing_in_tables_without_names() {
 fn drawings_of_a_run_have_whole_names() {
     let file = lab_file("long-names-run.atm.yml", LAB);
     let place = folder("drawn-run");
-    let ran = run(&["run", &file, "-q", "--plot", place.to_str().unwrap()]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    ok(&["run", &file, "-q", "--plot", place.to_str().unwrap()]);
     let all = drawings(&place);
     assert!(!all.is_empty());
     for (name, svg) in &all {
@@ -193,17 +191,16 @@ fn networks_have_a_title_and_a_label_for_each_line() {
 #[test]
 fn the_pictures_of_the_readme_are_those_that_the_program_draws() {
     for at in ["5.9s", "6.9s"] {
-        let drawn = run(&["graph", "campus", "--at", at, "-o", "svg"]);
-        assert_eq!(drawn.code, 0, "{}", drawn.err);
-        is_whole(at, &drawn.out);
+        let drawn = ok(&["graph", "campus", "--at", at, "-o", "svg"]);
+        is_whole(at, &drawn);
         let name = format!("docs/campus-{at}.svg");
         let path = root().join(&name);
         if std::env::var_os("UPDATE_EXPECTED").is_some() {
-            fs::write(&path, &drawn.out).unwrap();
+            fs::write(&path, &drawn).unwrap();
         }
         let kept = fs::read_to_string(&path).unwrap_or_default();
         assert!(
-            kept == drawn.out,
+            kept == drawn,
             "{name}: run the tests with UPDATE_EXPECTED=1"
         );
         assert!(kept.len() < 40_000, "{name}: {} octets", kept.len());
@@ -218,7 +215,6 @@ fn the_pictures_of_the_readme_are_those_that_the_program_draws() {
         (&["labs/campus.atm.yml", "--at", "soon"], "--at"),
     ] {
         let ran = run(&[&["graph"][..], args].concat());
-        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+        ran.ends(2, says);
     }
 }

@@ -1,16 +1,12 @@
 //! `aerostat explain`: captures of our own runs name nothing, GNS3's cells are repaired, and tshark reads the same.
 
-use aerostat_testing::command::{Ran, command, scratch};
+use aerostat_testing::command::{Ran, command, ok, run, scratch};
 use aerostat_testing::wireshark::{malformed_filter, tshark};
 use aerostat_wire::aal5::Segmenter;
 use aerostat_wire::cell::{Cell, CellHeader, HeaderForm};
 use aerostat_wire::{MacAddr, Vc};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-fn run(args: &[&str]) -> Ran {
-    command(args).output().expect("the command runs").into()
-}
 
 fn json(file: &Path, more: &[&str]) -> (i32, Value) {
     let file = file.display().to_string();
@@ -118,7 +114,7 @@ fn a_lab_with_a_password_in_clear_text_works_and_is_named() {
 fn tshark_reads_the_same_messages() {
     let folder = folder("tshark");
     let to = folder.display().to_string();
-    let ran = run(&[
+    ok(&[
         "run",
         "labs/two-hosts.atm.yml",
         "-q",
@@ -127,7 +123,6 @@ fn tshark_reads_the_same_messages() {
         "--pcap",
         &to,
     ]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
     let file = folder.join("s1.pcapng");
     let (_, document) = json(&file, &["--messages", "100000"]);
     let of = |protocol: &str| -> Vec<(u64, String)> {
@@ -301,12 +296,7 @@ fn cells_of_gns3_are_explained_and_repaired() {
         "InATMARP request 10.20.0.9 → 0.0.0.0"
     );
     let page = run(&["explain", &file.display().to_string()]);
-    assert!(
-        page.out
-            .contains("4 raw cells under link type 100, as GNS3 writes them"),
-        "{}",
-        page.out
-    );
+    page.shows("4 raw cells under link type 100, as GNS3 writes them");
     // The second reading finds what the first one wrote.
     let (code, again) = json(&out, &[]);
     assert_eq!(
@@ -350,11 +340,7 @@ fn exit_codes_and_places_of_mistakes() {
     let shown = file.display().to_string();
     let ran = run(&["explain", &shown]);
     assert_eq!(ran.code, 1, "{}", ran.out);
-    assert!(
-        ran.out.contains("cell-hec (I.432.1 §4.3.2; 1 time)"),
-        "{}",
-        ran.out
-    );
+    ran.shows("cell-hec (I.432.1 §4.3.2; 1 time)");
     let ran = run(&["explain", &shown, "-o", "csv"]);
     assert!(
         ran.out.lines().count() == 2 && ran.out.contains("cell-hec"),
@@ -364,11 +350,7 @@ fn exit_codes_and_places_of_mistakes() {
     std::fs::write(&file, &octets[..octets.len() - 60]).expect("a file");
     let ran = run(&["explain", &shown]);
     assert_eq!(ran.code, 3, "{}", ran.out);
-    assert!(
-        ran.out.contains("the file ends inside a packet"),
-        "{}",
-        ran.out
-    );
+    ran.shows("the file ends inside a packet");
     std::fs::write(&file, b"no capture at all, but thirty octets").expect("a file");
     for (args, words) in [
         (
@@ -380,8 +362,7 @@ fn exit_codes_and_places_of_mistakes() {
         (&["explain", "--rules", &shown], "cannot be used with"),
     ] {
         let ran = run(args);
-        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
+        ran.ends(2, words);
     }
 }
 
@@ -420,13 +401,12 @@ fn a_repair_that_fails_leaves_all_files_as_they_were() {
     assert_eq!(std::fs::read(&out).expect("a file"), b"of yesterday");
     let names = std::fs::read_dir(&folder).expect("the folder").count();
     assert_eq!(names, 4, "nothing else is there");
-    let ran = run(&[
+    ok(&[
         "explain",
         &file.display().to_string(),
         "--repair",
         &out.display().to_string(),
     ]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(std::fs::read(&out).expect("a file").len() > 4000);
 }
 
@@ -474,8 +454,7 @@ fn directories_pipes_and_readers_that_stop() {
 
 #[test]
 fn the_list_of_rules_has_their_clauses() {
-    let ran = run(&["explain", "--rules", "-o", "json"]);
-    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let document = crate::json(&["explain", "--rules", "-o", "json"]);
     assert_eq!(document["schema"], "aerostat.explain.rules.v1");
     let rows = document["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), aerostat_explain::Rule::ALL.len());

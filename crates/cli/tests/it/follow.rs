@@ -60,7 +60,7 @@ fn a_way_for_people_fits_80_columns_and_says_what_a_cell_waited_behind() {
         "{}",
         ran.out
     );
-    assert!(ran.out.contains("of its own ("), "{}", ran.out);
+    ran.shows("of its own (");
     for line in ran.out.lines().skip(1) {
         assert!(line.chars().count() <= 80, "{line}");
     }
@@ -82,8 +82,7 @@ fn what_cannot_be_followed_is_an_error_with_a_hint() {
         (["two-subnot", "ping"], "did you mean 'two-subnets'?"),
     ] {
         let ran = run(&["follow", args[0], args[1]]);
-        assert_eq!(ran.code, 2, "{args:?}");
-        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+        ran.ends(2, said);
     }
     assert_eq!(run(&["follow", "campus"]).code, 2);
 }

@@ -29,9 +29,8 @@ mod verify;
 mod wireshark;
 mod words;
 
-use aerostat_testing::command::{Ran, command, lab_file, rest_of, root, run};
+use aerostat_testing::command::{Ran, command, json, lab_file, ok, piped, rest_of, root, run};
 use std::path::PathBuf;
-use std::process::Stdio;
 
 #[test]
 fn virtual_time_ends_at_the_edge_of_the_lab() {
@@ -39,16 +38,8 @@ fn virtual_time_ends_at_the_edge_of_the_lab() {
     assert_eq!(run(&["validate", lab]).code, 0);
     let refused = run(&["run", lab]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
-    assert!(
-        refused.err.contains("linux is outside the lab"),
-        "{}",
-        refused.err
-    );
-    assert!(
-        refused.err.contains("hint: 'aerostat up'"),
-        "{}",
-        refused.err
-    );
+    refused.says("linux is outside the lab");
+    refused.says("hint: 'aerostat up'");
 }
 
 #[test]
@@ -60,7 +51,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "5  missing privilege",
         "NO_COLOR",
     ] {
-        assert!(help.out.contains(line), "{}", help.out);
+        help.shows(line);
     }
     for sub in [
         "run",
@@ -90,10 +81,9 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "explain",
     ] {
         assert!(help.out.contains(&format!("\n  {sub} ")), "{sub}");
-        let help = run(&[sub, "--help"]);
-        assert_eq!(help.code, 0);
-        assert!(help.out.contains("Examples:\n  aerostat "), "{sub}");
-        assert!(!help.out.contains('\x1b'), "colours in a pipe");
+        let help = ok(&[sub, "--help"]);
+        assert!(help.contains("Examples:\n  aerostat "), "{sub}");
+        assert!(!help.contains('\x1b'), "colours in a pipe");
     }
 }
 
@@ -105,25 +95,19 @@ fn wrong_usage_is_2() {
     assert_eq!(run(&["trace", "--no-follow", "--data"]).code, 2);
     assert_eq!(run(&["down", "--all", "campus"]).code, 2);
     let missing = run(&["validate", "labs/nowhere.atm.yml"]);
-    assert_eq!(missing.code, 2);
-    assert!(
-        missing.err.contains("labs/nowhere.atm.yml"),
-        "{}",
-        missing.err
-    );
+    missing.ends(2, "labs/nowhere.atm.yml");
     assert!(missing.out.is_empty());
     let lab = ["rfc2544", "labs/rfc2544.atm.yml"];
     let unknown = run(&[&lab[..], &["--traffic", "nope"]].concat());
     assert_eq!(unknown.code, 2);
     let says = "the lab has no traffic 'nope' of kind load\n  hint: of kind load: switch, router";
-    assert!(unknown.err.contains(says), "{}", unknown.err);
+    unknown.says(says);
     let short = run(&[&lab[..], &["--traffic", "switch", "--frames", "63"]].concat());
     assert_ne!(short.code, 0);
-    assert!(short.err.contains("--frames"), "{}", short.err);
+    short.says("--frames");
     for wrong in [["--mtu", "4"], ["--loss", "1.5"], ["--octets", "0"]] {
         let refused = run(&["atptest", wrong[0], wrong[1]]);
-        assert_eq!(refused.code, 2);
-        assert!(refused.err.contains(wrong[0]), "{}", refused.err);
+        refused.ends(2, wrong[0]);
     }
 }
 
@@ -243,8 +227,7 @@ fn warnings_alone_are_3() {
     let text = std::fs::read_to_string(root().join("labs/two-hosts.atm.yml")).unwrap();
     let path = lab_file("warning.atm.yml", &format!("{text}until: 1s\n"));
     let ran = run(&["validate", &path]);
-    assert_eq!(ran.code, 3, "{}", ran.err);
-    assert!(ran.err.contains("this flow starts when the run is over"));
+    ran.ends(3, "this flow starts when the run is over");
     assert!(ran.out.starts_with("two-hosts: "));
 }
 
@@ -254,8 +237,7 @@ fn runs_with_warnings_end_with_3_as_validate_does() {
     let early = lab_file("early.atm.yml", &format!("{text}until: 0s\n"));
     for verb in ["validate", "run"] {
         let ran = run(&[verb, &early]);
-        assert_eq!(ran.code, 3, "{verb}: {}", ran.err);
-        assert!(ran.err.contains("the run ends before anything happens"));
+        ran.ends(3, "the run ends before anything happens");
     }
     let text = text
         .replacen("kernel: false", "", 9)
@@ -263,13 +245,8 @@ fn runs_with_warnings_end_with_3_as_validate_does() {
     let kernel = lab_file("kernel.atm.yml", &text);
     assert_eq!(run(&["validate", &kernel]).code, 0);
     let ran = run(&["run", "-q", &kernel, "--until", "10ms"]);
-    assert_eq!(ran.code, 3, "{}", ran.err);
-    assert!(ran.err.contains("is no Linux kernel"), "{}", ran.err);
-    assert!(
-        ran.err.contains("'aerostat up' runs it as it is"),
-        "{}",
-        ran.err
-    );
+    ran.ends(3, "is no Linux kernel");
+    ran.says("'aerostat up' runs it as it is");
 }
 
 #[test]
@@ -277,7 +254,7 @@ fn what_writes_without_end_is_not_read_without_end() {
     let ran = run(&["validate", "/dev/zero"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     let says = "more than 4194304 octets: too large for a lab file";
-    assert!(ran.err.contains(says), "{}", ran.err);
+    ran.says(says);
 }
 
 #[test]
@@ -286,14 +263,8 @@ fn a_lab_whose_name_no_command_could_take_is_refused() {
     let text = text.replace("name: two-hosts\n", "");
     for file in ["..atm.yml", &format!("{}.atm.yml", "long".repeat(30))] {
         let ran = run(&["up", "--embedded", &lab_file(file, &text)]);
-        assert_eq!(ran.code, 2, "{}", ran.err);
-        assert!(ran.err.contains("a lab's name has"), "{}", ran.err);
-        assert!(
-            ran.err
-                .contains(":2:1: error: the lab is called after its file"),
-            "{}",
-            ran.err
-        );
+        ran.ends(2, "a lab's name has");
+        ran.says(":2:1: error: the lab is called after its file");
     }
 }
 
@@ -302,19 +273,10 @@ fn set_is_checked_like_the_file() {
     let lab = "labs/campus.atm.yml";
     assert_eq!(run(&["validate", lab, "--set", "mpoa=false"]).code, 0);
     let ran = run(&["validate", lab, "--set", "routers.c4700.forwarding=fast"]);
-    assert_eq!(ran.code, 2);
-    assert!(
-        ran.err
-            .contains("--set routers.c4700.forwarding=fast: error:")
-    );
-    assert!(
-        ran.err.contains("\n   |                          ^^^^\n"),
-        "{}",
-        ran.err
-    );
+    ran.ends(2, "--set routers.c4700.forwarding=fast: error:");
+    ran.says("\n   |                          ^^^^\n");
     let ran = run(&["run", lab, "--until", "soon"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("--until soon: error:"), "{}", ran.err);
+    ran.ends(2, "--until soon: error:");
 }
 
 #[test]
@@ -345,13 +307,12 @@ fn no_lab_running_is_4() {
         &["shell", "urku"],
     ] {
         let ran = run(args);
-        assert_eq!(ran.code, 4, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains("no lab is running"), "{}", ran.err);
+        ran.ends(4, "no lab is running");
         assert!(ran.out.is_empty());
     }
     let ran = run(&["ls"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
-    let json: serde_json::Value = serde_json::from_str(&run(&["ls", "-o", "json"]).out).unwrap();
+    let json = json(&["ls", "-o", "json"]);
     assert_eq!(json["rows"].as_array().unwrap().len(), 0);
 }
 
@@ -390,10 +351,9 @@ fn graph_shows_stations_and_permanent_connections_in_every_form() {
         ("labs/clip.atm.yml", &["PVC", "0.100", "bulk1"]),
     ] {
         for form in ["text", "svg", "mermaid", "dot"] {
-            let ran = run(&["graph", lab, "-o", form]);
-            assert_eq!(ran.code, 0, "{}", ran.err);
+            let ran = ok(&["graph", lab, "-o", form]);
             for text in texts {
-                assert!(ran.out.contains(text), "{lab} {form}: {text}\n{}", ran.out);
+                assert!(ran.contains(text), "{lab} {form}: {text}\n{}", ran);
             }
         }
     }
@@ -402,21 +362,19 @@ fn graph_shows_stations_and_permanent_connections_in_every_form() {
 #[test]
 fn graph_says_what_is_neither_a_file_nor_a_running_lab() {
     let ran = run(&["graph", "labs/nothing.atm.yml"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("there is no such file"), "{}", ran.err);
+    ran.ends(2, "there is no such file");
     let ran = run(&["graph", "nothing"]);
     assert_eq!(ran.code, 2);
     let said = "there is no file 'nothing', no lab 'nothing' is running, and the program has no lab of this name";
-    assert!(ran.err.contains(said), "{}", ran.err);
+    ran.says(said);
     assert_eq!(run(&["graph"]).code, 4);
 }
 
 #[test]
 fn completion_and_manual_pages() {
     for shell in ["bash", "zsh", "fish"] {
-        let ran = run(&["completion", shell]);
-        assert_eq!(ran.code, 0);
-        assert!(ran.out.contains("AEROSTAT_COMPLETE"), "{shell}");
+        let ran = ok(&["completion", shell]);
+        assert!(ran.contains("AEROSTAT_COMPLETE"), "{shell}");
     }
     assert!(run(&["man"]).out.contains(".TH aerostat 1"));
     assert!(run(&["man", "inspect"]).out.contains("aerostat-inspect"));
@@ -470,11 +428,7 @@ fn a_closed_pipe_is_no_failure() {
         &["man", "run"],
         &["graph", "labs/campus.atm.yml"],
     ] {
-        let mut child = command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = piped(command(args));
         drop(child.stdout.take());
         let ran = rest_of(child);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");

@@ -1,6 +1,6 @@
 //! `aerostat overhead`: its figures beside those of shapers, and its PDUs as Wireshark reads them.
 
-use crate::run;
+use crate::{json, run};
 use aerostat_testing::command::scratch;
 use aerostat_testing::wireshark::tshark;
 use aerostat_wire::Vc;
@@ -10,9 +10,7 @@ use serde_json::Value;
 
 /// Rows of `aerostat overhead -o json` with these arguments.
 pub(crate) fn rows(args: &[&str]) -> Vec<Value> {
-    let ran = run(&[&["overhead", "-o", "json"], args].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    let json = json(&[&["overhead", "-o", "json"], args].concat());
     json["rows"].as_array().unwrap().clone()
 }
 
@@ -85,8 +83,7 @@ fn mistakes_are_named() {
         (["overhead", "--rate", "1Mbps"], "<ENCAPSULATION>"),
     ] {
         let ran = run(&args);
-        assert_eq!(ran.code, 2);
-        assert!(ran.err.contains(says), "{}", ran.err);
+        ran.ends(2, says);
     }
 }
 

@@ -4,7 +4,7 @@
 //! questions as a table.
 
 use crate::overhead::rows;
-use crate::run;
+use crate::{json, ok};
 use aerostat_testing::command::{lab_file, scratch};
 use aerostat_wire::line::Encapsulation;
 use serde_json::Value;
@@ -206,9 +206,7 @@ fn line(encapsulation: &str, sizes: &[u64]) -> String {
 fn ping_times_show_the_overhead_of_a_bridged_line() {
     let sizes: Vec<u64> = (16..=132).collect();
     let lab = lab_file("staircase.atm.yml", &line("bridged-llcsnap", &sizes));
-    let ran = run(&["run", "-q", &lab, "-o", "json"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    let results = json(&["run", "-q", &lab, "-o", "json"]);
     let cells = |size: &u64| {
         let name = format!("p{size}");
         let flows = results["flows"].as_array().unwrap();
@@ -240,8 +238,7 @@ fn the_atm_bridge_of_gns3_speaks_bridged_llc_without_the_fcs() {
         let directory = scratch().join(&name);
         let into = directory.to_str().unwrap();
         let lab = lab_file(&format!("{name}.atm.yml"), &line(encapsulation, &[56]));
-        let ran = run(&["run", "-q", &lab, "--pcap", into]);
-        assert_eq!(ran.code, 0, "{}", ran.err);
+        ok(&["run", "-q", &lab, "--pcap", into]);
         let recorded = std::fs::read(directory.join("a.pcapng")).unwrap();
         if recorded.windows(HEADER.len()).any(|ten| ten == HEADER) {
             spoken.push(encapsulation);

@@ -1,6 +1,6 @@
 //! Queues, schedulers and shaped paths: shares, departures in a capture, and what is wrong in a lab file.
 
-use crate::{lab_file, run};
+use crate::{json, lab_file, ok, run};
 use aerostat_node::atm::police::Gcra;
 use aerostat_proto::Instant;
 use serde_json::Value;
@@ -32,9 +32,7 @@ fn cells(all: &[(String, u64)], vc: &str) -> u64 {
 
 #[test]
 fn greedy_connections_share_a_link_by_weight_within_a_hundredth() {
-    let ran = run(&["run", "-q", &shipped("shares"), "-o", "json"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    let results = json(&["run", "-q", &shipped("shares"), "-o", "json"]);
     let all = left(&results, "s", 4);
     // From 10 ms on: the minimum rate of the fourth, and ten parts of what is left of 96 000 cells/s.
     let time = 0.99;
@@ -90,8 +88,7 @@ fn within_its_peak_rate(
         .replace("until: 500ms", &until)
         .replace("cdvt: 250us", &format!("cdvt: {cdvt}us"));
     let lab = lab_file(&format!("{name}.atm.yml"), &text);
-    let ran = run(&["run", "-q", &lab, "--cells", "--pcap", into, "-o", "json"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = ok(&["run", "-q", &lab, "--cells", "--pcap", into, "-o", "json"]);
     let mut inside = recorded(&directory.join(format!("{name}.pcapng")));
     std::fs::remove_dir_all(&directory).unwrap();
     inside.retain(|cell| cell.1 == vpi);
@@ -99,7 +96,7 @@ fn within_its_peak_rate(
     for (time, ..) in &inside {
         assert!(upc.arrive(Instant::from_nanos(*time)), "{time} with {cdvt}");
     }
-    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    let results: Value = serde_json::from_str(&ran).unwrap();
     (inside.len(), left(&results, "s1", 0))
 }
 
@@ -172,9 +169,7 @@ fn four_greedy_calls(ubr: u32, abr: u32) -> String {
 fn greedy_calls_share_a_link_by_the_weights_of_their_classes_within_a_hundredth() {
     for (ubr, abr) in [(1, 2), (5, 2)] {
         let lab = lab_file("greedy-calls.atm.yml", &four_greedy_calls(ubr, abr));
-        let ran = run(&["run", "-q", &lab, "-o", "json"]);
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        let results: Value = serde_json::from_str(&ran.out).unwrap();
+        let results = json(&["run", "-q", &lab, "-o", "json"]);
         let all = left(&results, "s", 4);
         let queues = results["nodes"]["s"]["queue"]["queues"].as_array().unwrap();
         let to_z = queues.iter().filter(|row| row["port"] == 4);
@@ -467,16 +462,14 @@ fn mistakes_in_queues_are_told_with_their_numbers() {
         "queues: { calls: { ubr: { weight: 3, epd: 100 } } }, tunnels: { 5: { pcr: 1000, calls: true }, 6: { pcr: 1000 } }",
         "",
     );
-    let told = run(&["validate", &lab_file("good-calls.atm.yml", &both)]);
-    assert_eq!(told.code, 0, "{}", told.err);
+    ok(&["validate", &lab_file("good-calls.atm.yml", &both)]);
     let unit = "tunnels: { 5: { pcr: 1000cells/s } }";
     let good = lab(
         "queues: { scheduler: weighted }",
         unit,
         &pvc("tunnel: 5, qos: 'ubr:mdcr=1000', queue: { weight: 3 }"),
     );
-    let told = run(&["validate", &lab_file("good-queues.atm.yml", &good)]);
-    assert_eq!(told.code, 0, "{}", told.err);
+    ok(&["validate", &lab_file("good-queues.atm.yml", &good)]);
 }
 
 /// Shares of ten TCP connections over one small buffer, of the line's cells: cells of the octets that the programs
@@ -562,8 +555,7 @@ fn early_discard_brings_more_than_partial_discard_and_this_more_than_single_cell
 fn results_have_shaped_paths_and_shared_buffers() {
     let nodes = |lab: &str| -> Value {
         let args = ["-q", "-o", "json", "--until", "510ms"];
-        let ran = run(&[&["run", &shipped(lab)][..], &args].concat());
-        let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+        let document = run(&[&["run", &shipped(lab)][..], &args].concat()).json();
         document["nodes"].clone()
     };
     let tunnel = nodes("tunnel");

@@ -122,7 +122,7 @@ fn results_say_what_they_are_of() {
             "100ms",
         ];
         args.extend(more);
-        serde_json::from_str(&run(&args).out).unwrap()
+        run(&args).json()
     };
     let (plain, changed) = (
         document(&[]),
@@ -153,6 +153,5 @@ fn a_table_that_results_do_not_have_is_refused_with_those_that_they_have() {
         ran.err
     );
     let ran = run(&["run", "labs/two-hosts.atm.yml", "--out", "x"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("-o csv"), "{}", ran.err);
+    ran.ends(2, "-o csv");
 }

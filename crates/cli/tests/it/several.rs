@@ -1,11 +1,10 @@
 //! `run --seeds` and `--sweep`: several runs at the same time.
 
-use super::{Ran, command, lab_file, rest_of, root, run};
+use super::{Ran, command, lab_file, piped, rest_of, root, run};
 use aerostat_testing::command::signal;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
 const LAB: &str = "labs/one-elan.atm.yml";
@@ -119,12 +118,7 @@ fn wrong_values_are_found_before_the_first_run_and_named() {
         "--sweep",
         "links.s1-s2.loss=0,2",
     ]);
-    assert_eq!(refused.code, 2, "{}", refused.err);
-    assert!(
-        refused.err.contains("run links.s1-s2.loss=2: "),
-        "{}",
-        refused.err
-    );
+    refused.ends(2, "run links.s1-s2.loss=2: ");
     // The finding names the option that the user gave.
     assert!(
         refused
@@ -159,12 +153,7 @@ fn a_run_that_fails_is_named_and_costs_no_other_run_its_results() {
     fs::write(out.join("seed=2"), "").unwrap();
     let words = words("json", &["--seeds", "1-3", "--out", out.to_str().unwrap()]);
     let failed = run(&words);
-    assert_eq!(failed.code, 1, "{}", failed.err);
-    assert!(
-        failed.err.contains("error: run seed=2: exit code 1"),
-        "{}",
-        failed.err
-    );
+    failed.ends(1, "error: run seed=2: exit code 1");
     for seed in [1, 3] {
         let path = out.join(format!("seed={seed}/results.json"));
         assert!(path.exists(), "{}", failed.err);
@@ -187,11 +176,7 @@ fn a_reader_that_goes_away_does_not_hide_a_run_that_failed() {
         let more = ["--seeds", seeds, "--jobs", "1"];
         let pcap = ["--pcap", pcap.to_str().unwrap()];
         let words = words("json", &[&more[..], &pcap].concat());
-        let mut child = command(&words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = piped(command(&words));
         drop(child.stdout.take());
         rest_of(child).code
     };
@@ -207,7 +192,7 @@ fn a_lab_on_standard_input_reaches_every_run() {
     let mut all = words("csv", &["--seeds", "1-3"]);
     all[1] = "-";
     let input = fs::File::open(path).unwrap();
-    let Ran { code, out, err } = command(&all).stdin(input).output().unwrap().into();
+    let Ran { code, out, err, .. } = command(&all).stdin(input).output().unwrap().into();
     assert_eq!(code, 0, "{err}");
     for seed in 1..=3 {
         assert!(
@@ -232,15 +217,11 @@ fn ctrl_c_ends_all_runs_with_their_results_and_names_those_that_did_not_begin() 
         "-o",
         "json",
     ];
-    let child = command(&words)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = piped(command(&words));
     // Both runs have begun by then; a run that has not yet taken over the signal ends without results.
     std::thread::sleep(Duration::from_secs(3));
     signal(&child.id().to_string(), "INT");
-    let Ran { code, out, err } = rest_of(child);
+    let Ran { code, out, err, .. } = rest_of(child);
     assert_eq!(code, 3, "{err}");
     assert!(err.contains("seed=1: warning: interrupted at"), "{err}");
     assert!(
@@ -265,8 +246,7 @@ fn columns_come_in_the_order_of_the_command_and_the_end_is_said_in_one_place() {
     assert_eq!((done.code, done.err.as_str()), (0, ""));
     assert!(done.out.starts_with("until,links.s1-s2.delay,seed,"));
     let refused = run(&[&words[..], &["--until", "1s"]].concat());
-    assert_eq!(refused.code, 2, "{}", refused.out);
-    assert!(refused.err.contains("leave out --until"), "{}", refused.err);
+    refused.ends(2, "leave out --until");
 }
 
 #[test]
@@ -289,7 +269,6 @@ fn options_that_contradict_each_other_are_refused_before_the_first_run() {
         ),
     ] {
         let refused = run(&[&["run", LAB, "-q"], words].concat());
-        assert_eq!(refused.code, 2, "{}", refused.err);
-        assert!(refused.err.contains(says), "{}", refused.err);
+        refused.ends(2, says);
     }
 }

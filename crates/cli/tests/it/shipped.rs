@@ -28,7 +28,7 @@ fn good(directory: &Path, args: &[&str]) -> Ran {
 fn every_command_that_takes_a_lab_finds_it_by_name_in_an_empty_directory() {
     let here = empty("by-name");
     let run = good(&here, &["run", "two-hosts", "-q", "--until", "2s"]);
-    assert!(run.out.contains("ping"), "{}", run.out);
+    run.shows("ping");
     let file = ["run", "labs/two-hosts.atm.yml", "-q", "--until", "2s"];
     assert_eq!(run.out, aerostat_testing::command::run(&file).out);
     let valid = good(&here, &["validate", "campus", "host/worker", "papers/sara"]);
@@ -63,7 +63,7 @@ fn every_command_that_takes_a_lab_finds_it_by_name_in_an_empty_directory() {
     good(&here, &[&rfc2544[..], &few].concat());
     // The lab is known, and what is missing is a right.
     let host = run_in(&here, &["host", "campus"]);
-    assert!(host.err.contains("campus.atm.yml:"), "{}", host.err);
+    host.says("campus.atm.yml:");
     assert_eq!(fs::read_dir(&here).unwrap().count(), 0);
 }
 
@@ -79,7 +79,7 @@ fn a_file_comes_before_a_lab_of_the_program_and_that_is_said() {
     assert_eq!(bad.code, 2);
     let note = "note: 'campus' is the file campus.atm.yml, and not the lab of the program\n";
     assert!(bad.err.starts_with(note), "{}", bad.err);
-    assert!(bad.err.contains("campus.atm.yml:2:1: error"), "{}", bad.err);
+    bad.says("campus.atm.yml:2:1: error");
     fs::remove_file(here.join("campus.atm.yml")).unwrap();
     fs::write(here.join("campus"), "switches: { s1: {} }\nnope: 1\n").unwrap();
     let bad = run_in(&here, &["run", "campus", "--seeds", "1-2"]);
@@ -104,8 +104,7 @@ fn without_a_name_the_only_lab_of_the_directory_is_taken() {
     for verb in ["run", "up"] {
         let none = run_in(&here, &[verb]);
         let said = "no lab is named, and this directory has no lab file (NAME.atm.yml)\n  hint: 'aerostat labs'";
-        assert_eq!(none.code, 2);
-        assert!(none.err.contains(said), "{}", none.err);
+        none.ends(2, said);
     }
     good(&here, &["labs", "--copy", "two-hosts"]);
     let ran = good(&here, &["run", "-q", "--until", "2s"]);
@@ -124,8 +123,7 @@ fn without_a_name_the_only_lab_of_the_directory_is_taken() {
     }
     let several = run_in(&here, &["run"]);
     let said = "this directory has 5: atp.atm.yml, campus.atm.yml, clip.atm.yml, load.atm.yml and 1 more\n";
-    assert_eq!(several.code, 2);
-    assert!(several.err.contains(said), "{}", several.err);
+    several.ends(2, said);
     // The schema needs no lab.
     assert!(good(&here, &["run", "--schema"]).out.contains("$schema"));
 }
@@ -135,31 +133,17 @@ fn a_wrong_name_gets_the_nearest_ones() {
     let here = empty("wrong-name");
     let near = run_in(&here, &["run", "campos"]);
     let said = "there is no file 'campos', and the program has no lab of this name\n  hint: did you mean 'campus'?";
-    assert_eq!(near.code, 2);
-    assert!(near.err.contains(said), "{}", near.err);
+    near.ends(2, said);
     let part = run_in(&here, &["validate", "subnets", "campus"]);
-    assert!(
-        part.err.contains("did you mean 'two-subnets'?"),
-        "{}",
-        part.err
-    );
-    assert!(part.out.contains("campus: 3 switches"), "{}", part.out);
+    part.says("did you mean 'two-subnets'?");
+    part.shows("campus: 3 switches");
     let far = run_in(&here, &["graph", "zzzzzz"]);
-    assert!(
-        far.err.contains("no lab 'zzzzzz' is running"),
-        "{}",
-        far.err
-    );
-    assert!(far.err.contains("'aerostat labs' lists"), "{}", far.err);
+    far.says("no lab 'zzzzzz' is running");
+    far.says("'aerostat labs' lists");
     let path = run_in(&here, &["run", "labs/campus.atm.yml"]);
-    assert!(
-        path.err
-            .contains("the program has a lab 'campus': leave out"),
-        "{}",
-        path.err
-    );
+    path.says("the program has a lab 'campus': leave out");
     let copy = run_in(&here, &["labs", "--copy", "campos"]);
-    assert!(copy.err.contains("did you mean 'campus'?"), "{}", copy.err);
+    copy.says("did you mean 'campus'?");
     let markup = run_in(&here, &["run", "\u{1b}[31mx"]);
     assert!(!markup.err.contains('\u{1b}'), "{}", markup.err);
 }
@@ -204,12 +188,7 @@ fn a_copy_replaces_nothing_without_force() {
     );
     fs::write(&copy, "mine").unwrap();
     let second = run_in(&here, &["labs", "--copy", "host/worker"]);
-    assert_eq!(second.code, 1);
-    assert!(
-        second.err.contains("worker.atm.yml is there already"),
-        "{}",
-        second.err
-    );
+    second.ends(1, "worker.atm.yml is there already");
     assert_eq!(fs::read_to_string(&copy).unwrap(), "mine");
     good(&here, &["labs", "--copy", "host/worker", "--force"]);
     assert_eq!(fs::read_to_string(&copy).unwrap(), text);
@@ -243,8 +222,7 @@ fn exercises_are_listed_and_copied_without_answers() {
     let one = good(&here, &["labs", "--exercises", "--copy", "mesh"]);
     assert_eq!(one.err, "wrote mesh: predict the number\n");
     let again = run_in(&here, &["labs", "--exercises", "--copy", "6"]);
-    assert_eq!(again.code, 1);
-    assert!(again.err.contains("mesh is there already"), "{}", again.err);
+    again.ends(1, "mesh is there already");
     assert!(!here.join("classical-ip").exists(), "nothing is written");
     good(&here, &["labs", "--exercises", "--copy", "6", "--force"]);
     assert!(here.join("classical-ip/checks.yml").is_file());
@@ -263,7 +241,7 @@ fn exercises_are_listed_and_copied_without_answers() {
     assert!(!here.join("mesh/checks.yml").exists());
     let task = run_in(&here, &["check", "mesh/task.atm.yml", "--checks", "mesh"]);
     assert_eq!(task.code, 1, "{}", task.err);
-    assert!(task.out.contains("0 of 3 points"), "{}", task.out);
+    task.shows("0 of 3 points");
     let answer = ["--set", "answers.connections=10"];
     let right = ["check", "mesh/task.atm.yml", "--checks", "mesh"];
     good(&here, &[&right[..], &answer[..]].concat());

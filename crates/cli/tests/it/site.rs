@@ -55,7 +55,7 @@ fn a_site_without_names_has_all_labs_that_a_tab_can_run() {
         !names.iter().any(|name| name.starts_with("host-")),
         "{names:?}"
     );
-    assert!(ran.err.contains("labs are left out"), "{}", ran.err);
+    ran.says("labs are left out");
     let index = fs::read_to_string(here.join("site/index.html")).unwrap();
     assert_eq!(index.matches("<dt>").count(), names.len() - 4);
     assert!(names.len() > 40, "{}", names.len());
@@ -70,13 +70,7 @@ fn labs_with_mistakes_have_pages_and_names_are_told_apart() {
     )
     .unwrap();
     let ran = site(&here, VERSION, &["broken", "two-hosts"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(
-        ran.err
-            .contains("broken has mistakes, which its page shows"),
-        "{}",
-        ran.err
-    );
+    ran.ends(0, "broken has mistakes, which its page shows");
     assert_eq!(names(&here.join("site")).len(), 6);
     let page = fs::read_to_string(here.join("site/broken.html")).unwrap();
     assert!(page.contains("hosts: [&lt;/textarea&gt;"), "{page}");
@@ -89,8 +83,7 @@ fn labs_with_mistakes_have_pages_and_names_are_told_apart() {
         (&["nowhere"], "no lab of this name"),
     ] {
         let ran = site(&here, VERSION, words);
-        assert_eq!(ran.code, 2, "{words:?}: {}", ran.err);
-        assert!(ran.err.contains(said), "{words:?}: {}", ran.err);
+        ran.ends(2, said);
     }
 }
 
@@ -100,7 +93,7 @@ fn a_module_of_another_version_or_none_is_refused_before_anything_is_written() {
     let ran = site(&here, "0.0.1", &["campus"]);
     assert_eq!(ran.code, 1);
     let said = format!("this is aerostat-web 0.0.1, and the program needs aerostat-web {VERSION}");
-    assert!(ran.err.contains(&said), "{}", ran.err);
+    ran.says(&said);
     fs::write(here.join("other.js"), "alert(1)").unwrap();
     for (module, said) in [
         ("other.js", "this is no module as crates/web/build makes it"),
@@ -109,12 +102,8 @@ fn a_module_of_another_version_or_none_is_refused_before_anything_is_written() {
     ] {
         let args = ["view", "--site", "site", "--module", module];
         let ran: Ran = command(&args).current_dir(&here).output().unwrap().into();
-        assert_eq!(ran.code, 1, "{module}: {}", ran.err);
-        assert!(
-            ran.err.contains(said) && ran.err.contains("crates/web/build"),
-            "{}",
-            ran.err
-        );
+        ran.ends(1, said);
+        ran.says("crates/web/build");
     }
     assert!(!here.join("site").exists());
     let both = ["view", "--site", "site", "--listen", "127.0.0.1:0"];

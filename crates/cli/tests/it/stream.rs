@@ -1,6 +1,6 @@
 //! The stream of events and the page of a run, from the users' point of view.
 
-use super::{root, run};
+use super::{ok, root, run};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ fn the_lines_of_a_run_are_those_of_the_published_schema() {
     let schema = schema();
     assert_eq!(run(&["events", "--schema"]).out, format!("{schema:#}\n"));
     let path = scratch("nhrp.jsonl");
-    let ran = run(&[
+    ok(&[
         "run",
         "labs/campus.atm.yml",
         "-q",
@@ -54,7 +54,6 @@ fn the_lines_of_a_run_are_those_of_the_published_schema() {
         "--events",
         path.to_str().unwrap(),
     ]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
     let text = std::fs::read_to_string(&path).expect("the events");
     let mut last = 0;
     for line in text.lines() {
@@ -97,27 +96,18 @@ fn options_that_make_no_sense_together_are_refused_with_a_hint() {
         (&["--events", "x", "--sample", "1ns"], "a microsecond"),
     ] {
         let ran = run(&[&["run", lab][..], args].concat());
-        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+        ran.ends(2, says);
     }
     // A full disk.
     let ran = run(&["run", lab, "-q", "--until", "1s", "--events", "/dev/full"]);
-    assert!(
-        ran.code == 1 && ran.err.contains("/dev/full cannot be written"),
-        "{}",
-        ran.err
-    );
+    ran.ends(1, "/dev/full cannot be written");
     // A file in the place of a directory is refused before the run, and so before the events are there.
     let (file, events) = (scratch("a-file"), scratch("not-begun.jsonl"));
     std::fs::write(&file, "").expect("written");
     let [file, path] = [&file, &events].map(|path| path.to_str().expect("a name"));
     let out = ["-o", "json", "--out", file, "--events", path];
     let ran = run(&[&["run", lab][..], &out].concat());
-    assert!(
-        ran.code == 1 && ran.err.contains("--out takes a directory"),
-        "{}",
-        ran.err
-    );
+    ran.ends(1, "--out takes a directory");
     assert!(!events.exists());
 }
 
@@ -138,14 +128,13 @@ traffic:
 fn names_are_text_in_the_page_whatever_they_contain() {
     let (lab, page) = (scratch("hostile.atm.yml"), scratch("hostile.html"));
     std::fs::write(&lab, HOSTILE).expect("written");
-    let ran = run(&[
+    ok(&[
         "run",
         lab.to_str().unwrap(),
         "-q",
         "--view",
         page.to_str().unwrap(),
     ]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
     let text = std::fs::read_to_string(&page).expect("the page");
     assert!(!text.contains("<img"), "markup of a name");
     assert!(!text.contains("alert(2)</script>"));
@@ -160,7 +149,7 @@ fn names_are_text_in_the_page_whatever_they_contain() {
 fn the_page_of_the_campus_has_all_in_itself() {
     let (page, events) = (scratch("campus.html"), scratch("campus.jsonl"));
     let [view, events_too] = [&page, &events].map(|path| path.to_str().unwrap());
-    let ran = run(&[
+    ok(&[
         "run",
         "labs/campus.atm.yml",
         "-q",
@@ -169,7 +158,6 @@ fn the_page_of_the_campus_has_all_in_itself() {
         "--events",
         events_too,
     ]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
     let page = std::fs::read_to_string(&page).expect("the page");
     let events = std::fs::read_to_string(&events).expect("the events");
     let escapes = [("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")];

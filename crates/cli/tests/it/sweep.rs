@@ -1,6 +1,6 @@
 //! `aerostat sweep`: one table of many runs, which are done once.
 
-use super::{Ran, command, lab_file, rest_of, run};
+use super::{Ran, command, lab_file, ok, rest_of, run};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -113,7 +113,7 @@ fn runs_that_are_done_are_not_done_again_unless_the_lab_has_changed() {
     let table = fs::read_to_string(&out).unwrap();
     fs::remove_file(&out).unwrap();
     let second = sweep(lab, &words);
-    assert!(second.err.contains("2 of 2 runs are in "), "{}", second.err);
+    second.says("2 of 2 runs are in ");
     assert_eq!(fs::read_to_string(&out).unwrap(), table);
     // A point more, and rows per run instead of per flow: nothing is done twice.
     let more = [
@@ -125,7 +125,7 @@ fn runs_that_are_done_are_not_done_again_unless_the_lab_has_changed() {
         words[3],
     ];
     let third = sweep(lab, &more);
-    assert!(third.err.contains("2 of 3 runs are in "), "{}", third.err);
+    third.says("2 of 3 runs are in ");
     fs::write(lab, format!("{text}# changed\n")).unwrap();
     let changed = sweep(lab, &words);
     assert!(
@@ -171,8 +171,7 @@ fn a_sweep_that_is_killed_goes_on_where_it_was() {
     assert!(kept.parse::<u32>().unwrap() >= 3, "{}", went_on.err);
     // The table is that of a sweep that ran to its end.
     let other = words(&folder.join("other.jsonl"));
-    let whole = run(&other.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(whole.code, 0, "{}", whole.err);
+    ok(&other.iter().map(String::as_str).collect::<Vec<_>>());
     let text = |path: PathBuf| fs::read_to_string(path).unwrap();
     assert_eq!(text(out), text(folder.join("other.jsonl")));
 }
@@ -293,20 +292,14 @@ fn mistakes_are_told_before_the_first_run() {
                 &["--out", out]
             };
         let refused = sweep(LAB, &[words, out].concat());
-        assert_eq!(refused.code, 2, "{words:?}: {}", refused.err);
-        assert!(refused.err.contains(says), "{words:?}: {}", refused.err);
+        refused.ends(2, says);
     }
     assert!(!Path::new(out).exists());
     let file = folder.join("results.csv.runs");
     fs::write(&file, "something else\n").unwrap();
     let table = folder.join("results.csv");
     let refused = sweep(LAB, &["--out", table.to_str().unwrap()]);
-    assert_eq!(refused.code, 2, "{}", refused.err);
-    assert!(
-        refused.err.contains("no file of a sweep"),
-        "{}",
-        refused.err
-    );
+    refused.ends(2, "no file of a sweep");
     assert_eq!(fs::read_to_string(&file).unwrap(), "something else\n");
 }
 
@@ -331,12 +324,7 @@ fn ctrl_c_keeps_what_is_done_and_writes_no_half_table() {
     }
     aerostat_testing::command::signal(&child.id().to_string(), "INT");
     let stopped = rest_of(child);
-    assert_eq!(stopped.code, 3, "{}", stopped.err);
-    assert!(
-        stopped.err.contains("no table is written"),
-        "{}",
-        stopped.err
-    );
+    stopped.ends(3, "no table is written");
     assert!(!out.exists());
 }
 

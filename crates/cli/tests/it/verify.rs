@@ -1,6 +1,6 @@
 //! `aerostat verify`: kept results beside a new run.
 
-use super::{command, run};
+use super::{command, ok, run};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,8 +83,7 @@ fn runs_with_seeds_and_tables_of_sweeps_are_verified() {
     let _ = fs::remove_dir_all(&sweep);
     let out = sweep.to_str().unwrap();
     let set = ["--set", "traffic.0.size=100,200", "--seeds", "3-4"];
-    let ran = run(&[&["sweep", "two-hosts", "-q", "--out", out][..], &set].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    ok(&[&["sweep", "two-hosts", "-q", "--out", out][..], &set].concat());
     assert_eq!(verify(&sweep, &[]), (0, vec![]));
     // An interrupted or failed command leaves no manifest of what was there before.
     fs::write(sweep.join("runs"), "no runs\n").unwrap();
@@ -132,7 +131,7 @@ fn a_manifest_starts_no_other_command_and_names_no_file_outside() {
         fs::write(&file, bad.to_string()).unwrap();
         let ran = run(&["verify", directory.to_str().unwrap()]);
         assert_eq!((ran.code, &*ran.out), (2, ""), "{told}");
-        assert!(ran.err.contains(told), "{told}: {}", ran.err);
+        ran.says(told);
     }
     // A result that is a link out of the directory is not read, even if it leads to what the manifest wants.
     let mut one = good.clone();
@@ -144,14 +143,13 @@ fn a_manifest_starts_no_other_command_and_names_no_file_outside() {
     std::os::unix::fs::symlink(&elsewhere, &name).unwrap();
     let ran = run(&["verify", "--no-run", directory.to_str().unwrap()]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    assert!(ran.out.contains("this is no regular file"), "{}", ran.out);
+    ran.shows("this is no regular file");
     let ran = run(&["verify", elsewhere.to_str().unwrap()]);
-    assert!(ran.err.contains("this is no directory"), "{}", ran.err);
+    ran.says("this is no directory");
     fs::remove_file(&elsewhere).unwrap();
     fs::remove_file(&file).unwrap();
     let ran = run(&["verify", directory.to_str().unwrap()]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("has no manifest.json"), "{}", ran.err);
+    ran.ends(2, "has no manifest.json");
 }
 
 #[test]

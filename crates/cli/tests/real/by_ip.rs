@@ -2,10 +2,10 @@
 
 use crate::atm_sockets::{Net, until};
 use crate::clib;
-use serde_json::Value;
+use crate::live::Killed;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 const LAB: &str = "
 switches: { s: {} }
@@ -15,16 +15,6 @@ hosts:
   x: { on: s, elan: a, ip: 10.5.0.10 }
   y: { on: s, elan: a, ip: 10.5.0.20 }
 ";
-
-/// A program that is killed at the end of the test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// The server of the Python example at a host, once it listens.
 fn server(net: &Net, host: &str) -> Option<Killed> {
@@ -60,9 +50,7 @@ fn said(out: &Output) -> (String, String) {
 
 /// The value of a counter of the socket service of x.
 fn counter(net: &Net, name: &str) -> u64 {
-    let shown = net.runtime.ok(&["inspect", "x", "sockets", "-o", "json"]);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
-    let mut rows = shown["rows"].as_array().unwrap().iter();
+    let mut rows = net.runtime.inspect(&["x", "sockets"]).into_iter();
     let row = rows.find(|row| row["counter"] == name);
     row.map_or(0, |row| row["value"].as_u64().unwrap())
 }

@@ -3,11 +3,10 @@
 use crate::captures::LAB;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
 use crate::wireshark::tshark;
-use crate::{lab_file, run};
+use crate::{json, lab_file, run};
 use aerostat_node::atm::fabric::loopback_request;
 use aerostat_wire::Vc;
 use aerostat_wire::cell::{Cell, HeaderForm};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -35,9 +34,7 @@ fn a_run_records_every_cell_that_its_links_counted() {
     let directory = std::env::temp_dir().join(format!("aerostat-cells-{}", std::process::id()));
     let lab = lab_file("cells.atm.yml", LAB);
     let into = directory.to_str().unwrap();
-    let ran = run(&["run", "-q", &lab, "--cells", "--pcap", into, "-o", "json"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let results: Value = serde_json::from_str(&ran.out).unwrap();
+    let results = json(&["run", "-q", &lab, "--cells", "--pcap", into, "-o", "json"]);
     let sent = |link: &str| {
         let rows = results["links"].as_array().unwrap().iter();
         let rows = rows.filter(|row| row["link"] == link);
@@ -62,12 +59,7 @@ fn a_run_records_every_cell_that_its_links_counted() {
     std::fs::remove_dir_all(&directory).unwrap();
     let text = LAB.replace("capture: [h1-s, h2-s]\n", "");
     let nothing = run(&["run", "-q", &lab_file("no-cells.atm.yml", &text), "--cells"]);
-    assert_eq!(nothing.code, 2, "{}", nothing.err);
-    assert!(
-        nothing.err.contains("no link is recorded"),
-        "{}",
-        nothing.err
-    );
+    nothing.ends(2, "no link is recorded");
 }
 
 const OUTSIDE: &str = "

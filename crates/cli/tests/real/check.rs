@@ -61,7 +61,7 @@ fn a_running_lab_gets_the_verdicts_of_virtual_time() {
     let soft = got.iter_mut().find(|(_, verdict)| verdict == "warning");
     soft.unwrap().1 = "fail".into();
     assert_eq!(exact, got);
-    assert!(real.out.contains("\"time\": \"real\""), "{}", real.out);
+    real.shows("\"time\": \"real\"");
     // Checks of a file; its traffic is not that of the lab.
     let others = lab_file(
         "check-two-others.yml",
@@ -70,11 +70,7 @@ checks: [{ count: hosts, is: 2 }, { flow: more, lost: 0 }]\n",
     );
     let other = lab.run(&["check", "--lab", "check-two", "--checks", &others]);
     assert_eq!(other.code, 6, "{}{}", other.out, other.err);
-    assert!(
-        other.out.contains("the running lab has no flow 'more'"),
-        "{}",
-        other.out
-    );
+    other.shows("the running lab has no flow 'more'");
     let none = lab.run(&["check", "--lab", "nowhere"]);
     assert_eq!(none.code, 4, "{}", none.err);
 }
@@ -115,7 +111,7 @@ checks:
     ];
     assert_eq!(got, wanted, "{}{}", report.out, report.err);
     let told = "ended by its limit of 1 MiB of output, wanted exit code 0";
-    assert!(report.out.contains(told), "{}", report.out);
+    report.shows(told);
     let endless = lab_file(
         "check-run-endless.yml",
         "checks: [{ run: sleep 98765, in: anna }]\n",
@@ -186,6 +182,5 @@ fn checks_without_end_of_one_lab_give_way_to_each_other() {
     let check = waits();
     lab.ok(&["down"]);
     let ended = rest_of(check);
-    assert_eq!(ended.code, 4, "{}", ended.err);
-    assert!(ended.err.contains("the lab has ended"), "{}", ended.err);
+    ended.ends(4, "the lab has ended");
 }

@@ -19,22 +19,13 @@ fn a_lab_becomes_what_its_changed_file_says_and_tells_what_it_cannot() {
     let first = campus().replace("start: 2s, duration: 10s", "start: 0s");
     let path = file(name, &first);
     let dry = lab.run(&["up", "--dry-run", &path]);
-    assert_eq!(dry.code, 4, "{}", dry.err);
-    assert!(
-        dry.err.contains("no lab 'campus' is running"),
-        "{}",
-        dry.err
-    );
+    dry.ends(4, "no lab 'campus' is running");
     lab.ok(&["up", "-d", "-q", "--embedded", &path]);
     // Nothing has changed.
     for options in [&["up", &path][..], &["up", "-d", "--dry-run", &path]] {
         let same = lab.run(options);
         assert_eq!((same.code, same.out.as_str()), (0, ""), "{}", same.err);
-        assert!(
-            same.err.contains("lab 'campus' is as its file says"),
-            "{}",
-            same.err
-        );
+        same.says("lab 'campus' is as its file says");
     }
     let host = "hosts:\n  nina: { on: asx1000, elan: a, ip: 10.1.0.77 }";
     let more = first
@@ -62,7 +53,7 @@ fn a_lab_becomes_what_its_changed_file_says_and_tells_what_it_cannot() {
         done.out
     );
     let told = "values that 'aerostat link set' gave ls1010-asx200 gave way to those of the file";
-    assert!(done.err.contains(told), "{}", done.err);
+    done.says(told);
     let listed = lab.ok(&["ls", "-o", "csv"]);
     assert!(listed.contains("converge-campus-later"), "{listed}");
     let shown = lab.ok(&["inspect", "nina", "lec", "-o", "csv", "--table", "client"]);
@@ -71,19 +62,18 @@ fn a_lab_becomes_what_its_changed_file_says_and_tells_what_it_cannot() {
     needs_are_told(&lab, name, &more);
     // What is removed is gone, and the lab ends as others do.
     let path = file(name, &first);
-    let back = lab.run(&["up", "--restart", "all", "-o", "json", &path]);
-    assert_eq!(back.code, 0, "{}{}", back.out, back.err);
-    let rows: serde_json::Value = serde_json::from_str(&back.out).unwrap();
+    let back = lab.ok(&["up", "--restart", "all", "-o", "json", &path]);
+    let rows: serde_json::Value = serde_json::from_str(&back).unwrap();
     assert_eq!(rows["schema"], "aerostat.up.v1");
     let rows = rows["rows"].as_array().unwrap();
     assert!(
         rows.iter()
             .any(|row| row["act"] == "remove" && row["name"] == "nina"),
         "{}",
-        back.out
+        back
     );
     let gone = lab.run(&["inspect", "nina", "lec"]);
-    assert!(gone.err.contains("there is no node 'nina'"), "{}", gone.err);
+    gone.says("there is no node 'nina'");
     assert!(!lab.ok(&["inspect", "asx1000", "port"]).contains("nina"));
     assert!(!lab.ok(&["graph", "--lab", "campus"]).contains("nina"));
     lab.down_with_warnings();
@@ -100,30 +90,19 @@ fn needs_are_told(lab: &Runtime, name: &str, text: &str) {
     ] {
         let refused = lab.run(options);
         assert_eq!(refused.code, 1, "{}{}", refused.out, refused.err);
-        assert!(
-            refused.out.contains("needs a restart of nina"),
-            "{}",
-            refused.out
-        );
-        assert!(refused.err.contains("--restart nina"), "{}", refused.err);
+        refused.shows("needs a restart of nina");
+        refused.says("--restart nina");
     }
     let done = lab.run(&["up", "--restart", "nina", &path]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert!(done.err.contains("started again: nina"), "{}", done.err);
+    done.ends(0, "started again: nina");
     // Another address of the station is one of its port, too, and the key `kernel` counts in labs of kernels only.
     let other = moved.replace(
         "ip: 10.1.0.78",
         "ip: 10.1.0.78, mac: '02:00:00:00:00:77', kernel: true",
     );
     let done = lab.run(&["up", "--restart", "nina", &file(name, &other)]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert!(
-        done.err.contains("nodes with 'kernel: true' are embedded"),
-        "{}",
-        done.err
-    );
-    let reached = lab.ok(&["ping", "--lab", "campus", "nina", "urku", "-o", "json"]);
-    let reached: serde_json::Value = serde_json::from_str(&reached).unwrap();
+    done.ends(0, "nodes with 'kernel: true' are embedded");
+    let reached = lab.json(&["ping", "--lab", "campus", "nina", "urku", "-o", "json"]);
     assert_eq!(reached["rows"][0]["received"], 3, "{reached}");
     lab.ok(&["up", "--restart", "nina", &file(name, &moved)]);
     let kernel = moved.replace("ip: 10.1.0.78", "ip: 10.1.0.78, kernel: true");
@@ -132,22 +111,12 @@ fn needs_are_told(lab: &Runtime, name: &str, text: &str) {
     lab.ok(&["up", &path]);
     let seed = format!("{moved}\nseed: 9\n");
     let whole = lab.run(&["up", &file(name, &seed)]);
-    assert_eq!(whole.code, 1, "{}", whole.err);
-    assert!(
-        whole.err.contains("the lab has to be started again"),
-        "{}",
-        whole.err
-    );
+    whole.ends(1, "the lab has to be started again");
     let wrong = lab.run(&["up", &file(name, &moved.replace("elan: a", "elan: zz"))]);
     assert_eq!(wrong.code, 2, "{}", wrong.err);
     let path = file(name, &moved);
     let unknown = lab.run(&["up", "--restart", "someone", &path]);
-    assert_eq!(unknown.code, 1, "{}", unknown.err);
-    assert!(
-        unknown.err.contains("there is no node 'someone'"),
-        "{}",
-        unknown.err
-    );
+    unknown.ends(1, "there is no node 'someone'");
     let split = lab.run(&["up", "--split", &path]);
     assert_eq!(split.code, 2, "{}", split.err);
     // Two at once: each makes the lab what it says, or is told of the other.

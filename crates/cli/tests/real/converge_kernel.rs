@@ -76,8 +76,7 @@ fn come_change_and_go(lab: &Runtime) {
     // The address is that of a namespace, so a new one is made, and the processes in the old one lose their network.
     let file = lab_file(FILE, &text(ROUTER, &NINA.replace("10.2.0.11", "10.2.0.12")));
     let refused = lab.run(&["up", &file]);
-    assert_eq!(refused.code, 1, "{}", refused.err);
-    assert!(refused.err.contains("--restart nina"), "{}", refused.err);
+    refused.ends(1, "--restart nina");
     let mut old = lab
         .command(&["exec", "nina", "--", "sh", "-c"])
         .arg("echo here; while ip link show lec0 > /dev/null 2>&1; do sleep 0.05; done; echo gone")
@@ -99,7 +98,7 @@ fn come_change_and_go(lab: &Runtime) {
         ("k", "there is no node 'k'"),
     ] {
         let none = lab.run(&["exec", node, "--", "true"]);
-        assert!(none.err.contains(says), "{}", none.err);
+        none.says(says);
     }
     lab.pings(&["urku"], &["-q", "-c", "3", "-i", "0.05", "10.2.0.11"]);
 }

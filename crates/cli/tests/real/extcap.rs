@@ -36,12 +36,7 @@ fn links_of_a_running_lab_are_interfaces_with_types_and_options() {
         lab.run(&[&words[..], more].concat())
     };
     let gone = capture("aerostat.two-hosts.nowhere", &[]);
-    assert_eq!(gone.code, 4);
-    assert!(
-        gone.err.contains("aerostat.two-hosts.nowhere"),
-        "{}",
-        gone.err
-    );
+    gone.ends(4, "aerostat.two-hosts.nowhere");
     let filtered = capture(link, &["--extcap-capture-filter", "tcp"]);
     assert_eq!(filtered.code, 2);
     assert_eq!(lab.run(&["extcap"]).code, 2);

@@ -206,9 +206,7 @@ impl Flooded {
 
     /// The sum of a column over all rows of a kind of state.
     fn sum(&self, node: &str, kind: &str, column: &str) -> u64 {
-        let out = self.lab.ok(&["inspect", node, kind, "-o", "json"]);
-        let table: serde_json::Value = serde_json::from_str(&out).unwrap();
-        let rows = table["rows"].as_array().unwrap().iter();
+        let rows = self.lab.inspect(&[node, kind]).into_iter();
         rows.filter_map(|row| row[column].as_u64()).sum()
     }
 

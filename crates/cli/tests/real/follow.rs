@@ -24,8 +24,7 @@ fn packets_of_a_running_lab_take_the_links_of_virtual_time() {
     let lab = Runtime::new("follow-two");
     let path = lab_file("follow-two.atm.yml", &with_a_shortcut("follow-two", REST));
     let exact = |packet: &str| {
-        let way: Value =
-            serde_json::from_str(&lab.ok(&["follow", &path, packet, "-o", "json"])).unwrap();
+        let way = lab.json(&["follow", &path, packet, "-o", "json"]);
         let stages = way["stages"].as_array().unwrap().iter();
         let sent = stages.filter(|stage| stage["what"] == "transmission");
         sent.map(|stage| stage["link"].as_str().unwrap().to_owned())
@@ -41,8 +40,7 @@ fn packets_of_a_running_lab_take_the_links_of_virtual_time() {
         "--to",
         "10.2.0.10",
     ];
-    let ways = lab.ok(&[&args[..], &["--one-in", "49", "--count", "2", "-o", "json"]].concat());
-    let ways: Value = serde_json::from_str(&ways).unwrap();
+    let ways = lab.json(&[&args[..], &["--one-in", "49", "--count", "2", "-o", "json"]].concat());
     assert_eq!(ways["schema"], "aerostat.ways.v1");
     for (number, packet) in [(0, "voice:1"), (1, "voice:50")] {
         let way = &ways["ways"][number];
@@ -57,8 +55,7 @@ fn packets_of_a_running_lab_take_the_links_of_virtual_time() {
     assert!(table.contains("switches it, 0."), "{table}");
     // A packet that is lost says where.
     lab.ok(&["link", "set", "s1-s2", "loss=100%"]);
-    let lost = lab.ok(&[&args[..], &["-o", "jsonl"]].concat());
-    let lost: Value = serde_json::from_str(&lost).unwrap();
+    let lost = lab.json(&[&args[..], &["-o", "jsonl"]].concat());
     let last = lost["steps"].as_array().unwrap().last().unwrap();
     assert_eq!(
         (&lost["end"], &last["link"]),
@@ -66,12 +63,7 @@ fn packets_of_a_running_lab_take_the_links_of_virtual_time() {
         "{lost:#}"
     );
     let nobody = lab.run(&["follow", "--lab", "follow-two", "--to", "nobody"]);
-    assert_eq!(nobody.code, 1, "{}", nobody.err);
-    assert!(
-        nobody.err.contains("no end system 'nobody'"),
-        "{}",
-        nobody.err
-    );
+    nobody.ends(1, "no end system 'nobody'");
 }
 
 /// Packets of kernel hosts are followed, too.

@@ -128,16 +128,6 @@ fn started(mut command: Command) -> Child {
     child
 }
 
-fn ended(mut command: Command) -> Ran {
-    let output = command.output().unwrap();
-    let text = |octets| String::from_utf8(octets).unwrap();
-    Ran {
-        code: output.status.code().unwrap(),
-        out: text(output.stdout),
-        err: text(output.stderr),
-    }
-}
-
 fn kill(mut child: Child) {
     signal(&child.id().to_string(), "KILL");
     child.wait().unwrap();
@@ -180,22 +170,17 @@ fn commands_work(site: &Site) {
 }
 
 fn mistakes_are_told(site: &Site) {
-    let again = ended(site.host(WORKER));
-    assert_eq!(again.code, 1, "{}", again.err);
-    assert!(
-        again.err.contains("lab 'worker' is running already"),
-        "{}",
-        again.err
-    );
+    let again = Ran::of(site.host(WORKER));
+    again.ends(1, "lab 'worker' is running already");
     let text = std::fs::read_to_string(root().join(WORKER)).unwrap();
     let other = crate::lab_file(
         "other-host.atm.yml",
         &text.replace("name: worker", "name: other"),
     );
-    let taken = ended(site.host(&other));
+    let taken = Ran::of(site.host(&other));
     assert_eq!(taken.code, 1, "{}", taken.err);
     let says = "worker: there is an interface 'lec0' already\n  hint: another program has made it";
-    assert!(taken.err.contains(says), "{}", taken.err);
+    taken.says(says);
     if has("setpriv") {
         let host = site.own.command(&["host", &other]);
         let mut without = Command::new("setpriv");
@@ -204,20 +189,9 @@ fn mistakes_are_told(site: &Site) {
         without
             .current_dir(root())
             .env("XDG_RUNTIME_DIR", &site.own.directory);
-        let refused = ended(without);
-        assert_eq!(refused.code, 5, "{}", refused.err);
-        assert!(
-            refused.err.contains("needs CAP_NET_ADMIN"),
-            "{}",
-            refused.err
-        );
-        assert!(
-            refused
-                .err
-                .contains("'aerostat doctor' says what is missing"),
-            "{}",
-            refused.err
-        );
+        let refused = Ran::of(without);
+        refused.ends(5, "needs CAP_NET_ADMIN");
+        refused.says("'aerostat doctor' says what is missing");
     }
 }
 
@@ -274,13 +248,8 @@ fn a_bridge_of_the_machine_puts_real_stations_into_the_elan() {
     };
     site.up();
     // Without the bridge the host says how to make it, and leaves nothing.
-    let refused = ended(site.host(BRIDGE));
-    assert_eq!(refused.code, 1, "{}", refused.err);
-    assert!(
-        refused.err.contains("ip link add br0 type bridge"),
-        "{}",
-        refused.err
-    );
+    let refused = Ran::of(site.host(BRIDGE));
+    refused.ends(1, "ip link add br0 type bridge");
     site.nothing_is_left();
     for line in ["ip link add br0 type bridge", "ip link set br0 up"] {
         assert!(site.inside(line).status.success(), "{line}");
@@ -453,7 +422,7 @@ fn the_unit_for_systemd_is_valid() {
 fn verify(unit: &Path) -> Ran {
     let mut command = Command::new("systemd-analyze");
     command.args(["verify", "--man=no"]).arg(unit);
-    ended(command)
+    Ran::of(command)
 }
 
 #[test]
@@ -468,7 +437,7 @@ fn a_file_with_more_than_one_node_is_refused_with_what_to_remove() {
         "error: LANE servers would be a second node",
         "error: desk has no link out of the lab",
     ] {
-        assert!(refused.err.contains(says), "{says}: {}", refused.err);
+        refused.says(says);
     }
     for file in [WORKER, BOTH, NETWORK] {
         let valid = run(&["validate", file]);

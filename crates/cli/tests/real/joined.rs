@@ -172,17 +172,8 @@ fn calls_cross(lab: &Runtime) {
     for (to, lab_there) in [("10.2.0.10", "0.02a7.0000"), ("10.4.0.10", "0.02a7.1000")] {
         ping("40", to);
         wait_for("a shortcut", || {
-            let args = [
-                "inspect",
-                "--lab",
-                "campus-east",
-                "urku",
-                "mpc",
-                "-o",
-                "json",
-            ];
-            let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
-            table["rows"].as_array().unwrap().iter().any(|row| {
+            let rows = lab.inspect(&["--lab", "campus-east", "urku", "mpc"]);
+            rows.iter().any(|row| {
                 let egress = row["egress"].as_str().unwrap_or_default();
                 row["table"] == "ingress"
                     && row["destination"] == to
@@ -258,17 +249,7 @@ fn two_labs_joined_by_many_cells_in_a_datagram_find_out_their_sides() {
     start(command(&lab, &up_finding_out(WEST, WEST_UDP, &many)));
     assert_eq!(wait_for_end(&mut east), 0);
     calls_cross(&lab);
-    let args = [
-        "inspect",
-        "--lab",
-        "campus-west",
-        "east",
-        "port",
-        "-o",
-        "json",
-    ];
-    let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
-    let row = &table["rows"][0];
+    let row = &lab.inspect(&["--lab", "campus-west", "east", "port"])[0];
     let number = |name: &str| {
         row[name]
             .as_u64()
@@ -337,17 +318,8 @@ fn two_labs_joined_by_ethernet_frames_of_cells() {
     calls_cross(&lab);
     // The cable is removed, and a new one takes its place.
     let state = |wanted: &str| {
-        let args = [
-            "inspect",
-            "--lab",
-            "campus-west",
-            "east",
-            "port",
-            "-o",
-            "json",
-        ];
-        let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
-        table["rows"][0]["state"] == wanted
+        let table = lab.inspect(&["--lab", "campus-west", "east", "port"]);
+        table[0]["state"] == wanted
     };
     assert!(ip(&format!("-n {} link delete dev cells", west.name)));
     wait_for("the port to go down", || state("away"));
@@ -366,12 +338,9 @@ fn two_labs_joined_by_ethernet_frames_of_cells() {
 
 /// The first row of a far end's table, and the number in it.
 fn port_number(lab: &Runtime, of: [&str; 2], row: usize, column: &str) -> u64 {
-    let args = ["inspect", "--lab", of[0], of[1], "port", "-o", "json"];
-    let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
-    let number = &table["rows"][row][column];
-    number
-        .as_u64()
-        .unwrap_or_else(|| panic!("{column}: {table}"))
+    let table = lab.inspect(&["--lab", of[0], of[1], "port"]);
+    let number = table[row][column].as_u64();
+    number.unwrap_or_else(|| panic!("{column}: {table:?}"))
 }
 
 #[test]
@@ -467,20 +436,10 @@ fn a_peer_that_floods_or_dies_harms_nobody_else() {
         .and_then(|rest| rest.split(' ').next()?.parse().ok())
         .unwrap();
     assert!(received >= 38, "{out}");
-    let args = [
-        "inspect",
-        "--lab",
-        "campus-west",
-        "east",
-        "port",
-        "-o",
-        "json",
-    ];
-    let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
-    let rows = table["rows"].as_array().unwrap();
+    let rows = lab.inspect(&["--lab", "campus-west", "east", "port"]);
     let number = |name: &str| rows.iter().find_map(|row| row[name].as_u64()).unwrap();
-    assert!(number("bad_length") > 100, "{table}");
-    assert!(number("user_cells") > 100, "{table}");
+    assert!(number("bad_length") > 100, "{rows:?}");
+    assert!(number("user_cells") > 100, "{rows:?}");
     // The real peer starts, dies silently, and starts again.
     for life in 1..=2 {
         start(command(&lab, &up(EAST, EAST_UDP, &ends(east, west))));

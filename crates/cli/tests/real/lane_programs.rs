@@ -2,12 +2,12 @@
 //! serve an ELAN of a lab, unmodified, on a kernel that may have no ATM.
 
 use crate::lab_file;
-use crate::live::{Runtime, signal, wait_for, wait_for_end};
+use crate::live::{Killed, Runtime, wait_for, wait_for_end};
 use crate::preload::{has, library};
 use serde_json::Value;
 use std::fs::{File, write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 const SERVER: &str = "4700918100000002a70000010002a703000100";
 
@@ -27,17 +27,7 @@ traffic:
   - { name: bulk, from: b, to: a, kind: tcp, duration: 1s }
 ";
 
-/// A program that ends with its test.
-struct Program(Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        signal(&self.0.id().to_string(), "KILL");
-        let _ = self.0.wait();
-    }
-}
-
-fn start(program: &str, arguments: &[&str], socket: &Path, log: &Path) -> Program {
+fn start(program: &str, arguments: &[&str], socket: &Path, log: &Path) -> Killed {
     let log = File::create(log).unwrap();
     let child = Command::new(program)
         .args(arguments)
@@ -47,7 +37,7 @@ fn start(program: &str, arguments: &[&str], socket: &Path, log: &Path) -> Progra
         .stdout(log.try_clone().unwrap())
         .stderr(log)
         .spawn();
-    Program(child.unwrap())
+    Killed(child.unwrap())
 }
 
 /// The files of the servers: that of the LECS, and that of LES and BUS; and where a program writes its log.
@@ -88,7 +78,7 @@ fn linux_atms_lecs_les_and_bus_serve_an_elan_of_a_lab() {
     let refused = runtime.run(&["run", &file]);
     assert_eq!(refused.code, 2, "{}", refused.err);
     let told = "the LANE servers of e are programs of the machine";
-    assert!(refused.err.contains(told), "{}", refused.err);
+    refused.says(told);
 
     let path = configuration();
     let mut up = runtime

@@ -20,8 +20,7 @@ faults:
 
 /// The rows of `aerostat link show -o json` of one link: up, then down.
 fn rows(lab: &Runtime, link: &str) -> [Value; 2] {
-    let shown = lab.ok(&["link", "show", link, "-o", "json"]);
-    let all: Value = serde_json::from_str(&shown).unwrap();
+    let all = lab.json(&["link", "show", link, "-o", "json"]);
     assert_eq!(all["schema"], "aerostat.link.v1");
     let rows = all["rows"].as_array().unwrap().clone();
     rows.try_into().unwrap_or_else(|rows| panic!("{rows:?}"))
@@ -86,11 +85,7 @@ fn a_link_changes_while_it_is_used_and_is_reset() {
     lab.ok(&["link", "retrain", "x-s", "1s", "rate.up=1Mbps"]);
     assert_eq!(rows(&lab, "x-s")[0]["state"], "retrains");
     let twice = lab.run(&["link", "retrain", "x-s", "1s"]);
-    assert!(
-        twice.code == 1 && twice.err.contains("trains already"),
-        "{}",
-        twice.err
-    );
+    twice.ends(1, "trains already");
     wait_for("the line", || rows(&lab, "x-s")[0]["state"] == "up");
     assert_eq!(rows(&lab, "x-s")[0]["rate"], "1Mbps");
     a_reset_ends_a_training(&lab);
@@ -119,7 +114,7 @@ fn a_reset_ends_a_training(lab: &Runtime) {
         "x-s is not cut: it trains",
         "'aerostat link reset x-s' ends this",
     ] {
-        assert!(mended.err.contains(says), "{says}: {}", mended.err);
+        mended.says(says);
     }
     let end = |row: &Value| [&row["state"], &row["rate"], &row["changed"]].map(Value::clone);
     lab.ok(&["link", "reset", "x-s"]);
@@ -200,14 +195,7 @@ fn what_is_no_link_or_no_value_is_refused_with_a_hint() {
         (&["retrain", "x-s", "soon"], "'soon': expected a time", ""),
     ] {
         let ran = lab.run(&[&["link"], args].concat());
-        assert_eq!(
-            (ran.code, ran.out.as_str()),
-            (1, ""),
-            "{args:?}: {}",
-            ran.err
-        );
-        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
+        ran.refused(1, &[says, hint]);
     }
     let without = lab.run(&["link", "set", "x-s"]);
     assert_eq!(without.code, 2, "{}", without.err);

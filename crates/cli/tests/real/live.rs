@@ -4,6 +4,7 @@
 
 use crate::{Ran, command, root};
 pub(crate) use aerostat_testing::command::signal;
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -55,13 +56,37 @@ impl Runtime {
         command
     }
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        self.command(args).output().unwrap().into()
+        Ran::of(self.command(args))
     }
     /// Like `run`, and the command must succeed.
+    #[track_caller]
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         let ran = self.run(args);
-        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
+        assert_eq!(ran.code, 0, "{ran:?}");
         ran.out
+    }
+    /// The JSON of a command that must succeed.
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(args)).expect("JSON")
+    }
+    /// The rows of the JSON of a command that must succeed; the arguments are those without `-o`.
+    #[track_caller]
+    pub(crate) fn rows(&self, args: &[&str]) -> Vec<Value> {
+        let document = self.json(&[args, &["-o", "json"]].concat());
+        document["rows"].as_array().expect("rows").clone()
+    }
+    /// The rows of `inspect` with these words.
+    #[track_caller]
+    pub(crate) fn inspect(&self, words: &[&str]) -> Vec<Value> {
+        self.rows(&[&["inspect"], words].concat())
+    }
+    /// The rows of one table of a node.
+    #[track_caller]
+    pub(crate) fn table(&self, node: &str, what: &str, table: &str) -> Vec<Value> {
+        let mut rows = self.inspect(&[node, what]);
+        rows.retain(|row| row["table"] == table);
+        rows
     }
     /// Pings from a host (words of `exec`) with words of ping; every request gets its reply. The counters of the kernel
     /// tell: ping waits for two round trips after its last request, and on a busy machine it calls lost what is late.
@@ -164,6 +189,16 @@ impl Drop for Runtime {
     }
 }
 
+/// A process that does not outlive its owner.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn lec_exists(directory: &Path) -> bool {
     let names = fs::read_dir(directory).unwrap().flatten();
     names
@@ -217,12 +252,7 @@ fn kernel_hosts_reach_each_other_and_find_the_shortcut() {
     let lab = Runtime::new("hosts");
     lab.up();
     let again = lab.run(&["up", "-d", LAB]);
-    assert_eq!(again.code, 0, "{}", again.err);
-    assert!(
-        again.err.contains("lab 'two-subnets' is as its file says"),
-        "{}",
-        again.err
-    );
+    again.ends(0, "lab 'two-subnets' is as its file says");
 
     let out = lab.ok(&["exec", "urku", "--", "ping", "-c", "3", "10.2.0.10"]);
     assert!(out.contains("3 packets transmitted, 3 received"), "{out}");
@@ -231,12 +261,7 @@ fn kernel_hosts_reach_each_other_and_find_the_shortcut() {
         7
     );
     let nobody = lab.run(&["exec", "s1", "--", "true"]);
-    assert_eq!(nobody.code, 1);
-    assert!(
-        nobody.err.contains("hint: kernel nodes: urku, sello"),
-        "{}",
-        nobody.err
-    );
+    nobody.ends(1, "hint: kernel nodes: urku, sello");
 
     lab.ok(&[
         "exec",
@@ -250,15 +275,12 @@ fn kernel_hosts_reach_each_other_and_find_the_shortcut() {
         "0.02",
         "10.2.0.10",
     ]);
-    let mut table = serde_json::Value::Null;
+    let mut table = Vec::new();
     wait_for("a resolved shortcut", || {
-        table = serde_json::from_str(&lab.ok(&["inspect", "urku", "mpc", "-o", "json"])).unwrap();
-        let rows = table["rows"].as_array().unwrap();
-        rows.iter().any(|row| {
-            row["table"] == "ingress"
-                && row["destination"] == "10.2.0.10"
-                && row["state"] == "resolved"
-        })
+        table = lab.table("urku", "mpc", "ingress");
+        table
+            .iter()
+            .any(|row| row["destination"] == "10.2.0.10" && row["state"] == "resolved")
     });
     let text = lab.ok(&["inspect", "urku", "mpc", "-o", "proc"]);
     assert!(text.contains("\n10.2.0.10       resolved   "), "{text}");
@@ -293,7 +315,7 @@ fn tcp_moves_data_while_links_are_captured() {
     });
     let mut server = lab.command(&["exec", "sello", "--", "iperf3", "-s", "-1"]);
     let mut server = server.stdout(Stdio::null()).spawn().unwrap();
-    let mut report = serde_json::Value::Null;
+    let mut report = Value::Null;
     wait_for("a connection to iperf3", || {
         let client = [
             "exec",
@@ -333,12 +355,7 @@ fn tcp_moves_data_while_links_are_captured() {
         assert!(String::from_utf8_lossy(&shown.stdout).lines().count() > 100);
     }
     let unknown = lab.run(&["capture", "urku-s7", "-w", file.to_str().unwrap()]);
-    assert_eq!(unknown.code, 1);
-    assert!(
-        unknown.err.contains("hint: links: s1-s2"),
-        "{}",
-        unknown.err
-    );
+    unknown.ends(1, "hint: links: s1-s2");
     lab.ends();
 }
 
@@ -461,12 +478,7 @@ fn embedded_hosts_need_no_privilege() {
     }
     lab.ok(&["up", "-d", "-q", "--embedded", LAB]);
     let exec = lab.run(&["exec", "urku", "--", "true"]);
-    assert_eq!(exec.code, 1);
-    assert!(
-        exec.err.contains("hint: this lab runs with --embedded"),
-        "{}",
-        exec.err
-    );
+    exec.ends(1, "hint: this lab runs with --embedded");
     let wrong = lab.run(&["inspect", "urku", "queu"]);
     let meant = "there is no node 'queu', and no such kind of state\n  hint: did you mean 'queue'?";
     assert!(
@@ -533,7 +545,7 @@ fn kernel_routers_forward_and_are_passed_by_a_shortcut() {
     });
     let at = |name: &str| {
         let line = events.lines().find(|line| line.contains(name)).expect(name);
-        let event: serde_json::Value = serde_json::from_str(line).expect("an event");
+        let event: Value = serde_json::from_str(line).expect("an event");
         event["time"].as_f64().expect("a time")
     };
     let took = at("mpc.resolution.answered") - at("mpc.resolution.sent");
@@ -570,10 +582,8 @@ fn routes_of_a_kernel_reach_its_mpoa_server() {
         lab.run(&[&["exec", "urku", "--"], &ping[..]].concat()).out
     };
     let resolved = || {
-        let shown = lab.ok(&["inspect", "urku", "mpc", "-o", "json"]);
-        let table: serde_json::Value = serde_json::from_str(&shown).unwrap();
-        let mut rows = table["rows"].as_array().unwrap().iter();
-        rows.any(|row| row["table"] == "ingress" && row["state"] == "resolved")
+        let mut rows = lab.table("urku", "mpc", "ingress").into_iter();
+        rows.any(|row| row["state"] == "resolved")
     };
     wait_for("the shortcut", || {
         ping("30", "0.02");

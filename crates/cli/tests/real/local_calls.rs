@@ -17,15 +17,9 @@ hosts:
   y: { on: s, elan: a, ip: 10.1.0.20 }
 ";
 
-fn rows(lab: &Runtime, args: &[&str]) -> Vec<Value> {
-    let all = [&["inspect"], args, &["-o", "json"]].concat();
-    let shown: Value = serde_json::from_str(&lab.ok(&all)).unwrap();
-    shown["rows"].as_array().unwrap().clone()
-}
-
 /// Process id of the manager of host x, once it runs.
 fn manager(lab: &Runtime) -> Option<String> {
-    let rows = rows(lab, &["x", "processes"]);
+    let rows = lab.inspect(&["x", "processes"]);
     let row = rows.iter().find(|row| row["process"] == "sigd")?;
     (row["state"] == "running").then(|| row["pid"].to_string())
 }
@@ -63,7 +57,7 @@ fn programs_of_one_host_are_connected_while_its_link_is_cut_and_its_manager_live
     for (octets, first) in &sent {
         caller.send(&vec![*first; *octets]).unwrap();
     }
-    let seen = rows(&lab, &["x", "sockets"]);
+    let seen = lab.inspect(&["x", "sockets"]);
     let local = seen.iter().filter(|row| row["vc"] == "local");
     assert_eq!(local.count(), 2, "{seen:?}");
     caller.release(21).unwrap();
@@ -168,7 +162,7 @@ fn calls_that_are_closed_in_every_state_leave_nothing() {
         drop(serves.join().unwrap());
     }
     let left = || -> Vec<Value> {
-        let of = |host| rows(&lab, &[host, "sockets"]);
+        let of = |host| lab.inspect(&[host, "sockets"]);
         let all = of("x").into_iter().chain(of("y"));
         all.filter(|row| row["state"] != "ended" && row["state"] != "idle")
             .collect()

@@ -68,7 +68,7 @@ mod vetting;
 mod view;
 mod wakeups;
 
-use aerostat_testing::command::{Ran, command, lab_file, rest_of, root, run};
+use aerostat_testing::command::{Ran, command, json, lab_file, piped, rest_of, root, run};
 use aerostat_testing::{schema, wireshark};
 use live::Runtime;
 

@@ -1,25 +1,15 @@
 //! `aerostat metrics`: read by the parsers and by the server of Prometheus.
 
-use crate::live::{Runtime, has, signal, wait_for, wait_for_end};
+use crate::live::{Killed, Runtime, has, signal, wait_for, wait_for_end};
 use crate::root;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A child process that ends with the test.
-struct Ends(Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The server of the metrics, and its address `127.0.0.1:PORT`.
-fn server(runtime: &Runtime, args: &[&str]) -> (Ends, String) {
+fn server(runtime: &Runtime, args: &[&str]) -> (Killed, String) {
     let all = [&["metrics", "--listen", "127.0.0.1:0"], args].concat();
     let mut child = runtime
         .command(&all)
@@ -31,7 +21,7 @@ fn server(runtime: &Runtime, args: &[&str]) -> (Ends, String) {
     out.read_line(&mut address).unwrap();
     let host = address.trim().strip_prefix("http://").unwrap();
     let host = host.strip_suffix("/metrics").unwrap().to_owned();
-    (Ends(child), host)
+    (Killed(child), host)
 }
 
 /// Head and body of an answer.
@@ -217,7 +207,7 @@ fn prometheus_scrapes_a_lab_and_answers_every_query_of_the_dashboard() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let _prometheus = Ends(child);
+    let _prometheus = Killed(child);
     let found = |wanted: &str| -> usize {
         let answer = query(port, wanted).unwrap_or_default();
         answer["data"]["result"].as_array().map_or(0, Vec::len)

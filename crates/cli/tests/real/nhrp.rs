@@ -11,11 +11,7 @@ const LAB: &str = "labs/nhrp.atm.yml";
 
 /// Rows of a table of `inspect NODE nhrp`.
 fn rows(lab: &Runtime, node: &str, table: &str) -> Vec<Value> {
-    let text = lab.ok(&["inspect", node, "nhrp", "-o", "json"]);
-    let document: Value = serde_json::from_str(&text).unwrap();
-    let rows = document["rows"].as_array().unwrap().iter();
-    let rows = rows.filter(|row| row["table"] == table);
-    rows.cloned().collect()
+    lab.table(node, "nhrp", table)
 }
 
 fn direct(lab: &Runtime, node: &str, destination: &str) -> Option<Value> {

@@ -1,9 +1,8 @@
 //! Ctrl-C of measurements: the results so far are shown, with exit code 3.
 
 use crate::live::{Runtime, can_run, has, signal};
-use crate::{Ran, rest_of};
+use crate::{Ran, piped, rest_of};
 use serde_json::Value;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const LAB: &str = "labs/two-subnets.atm.yml";
@@ -11,15 +10,10 @@ const LAB: &str = "labs/two-subnets.atm.yml";
 /// Starts a measurement that would take minutes, interrupts it after `after` and returns its row.
 fn interrupted(runtime: &Runtime, words: &[&str], after: Duration) -> Value {
     let began = Instant::now();
-    let child = runtime
-        .command(&[words, &["-o", "json"]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = piped(runtime.command(&[words, &["-o", "json"]].concat()));
     std::thread::sleep(after);
     signal(&child.id().to_string(), "INT");
-    let Ran { code, out, err } = rest_of(child);
+    let Ran { code, out, err, .. } = rest_of(child);
     assert_eq!(code, 3, "{words:?}: {out}{err}");
     assert!(began.elapsed() < Duration::from_secs(30), "{words:?}");
     assert!(

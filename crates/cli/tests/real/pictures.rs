@@ -173,7 +173,7 @@ fn a_stream_has_each_line_once_and_ends_with_the_lab_whatever_other_readers_do()
     signal(&hung.id().to_string(), "KILL");
     hung.wait().unwrap();
 
-    let schema: Value = serde_json::from_str(&runtime.ok(&["events", "--schema"])).unwrap();
+    let schema = runtime.json(&["events", "--schema"]);
     let kinds = kinds(&schema);
     let all = [first.lines(), second.lines()];
     let gathered = gathered.lines();

@@ -1,11 +1,10 @@
 //! Traffic within a policed contract has no losses; excess traffic is lost, with its place in the results.
 
-use crate::lab_file;
 use crate::live::{Runtime, wait_for, wait_for_end};
+use crate::{lab_file, piped};
 use serde_json::Value;
 use std::io::Read as _;
 use std::net::UdpSocket;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// CBR of 2 Mb/s in PDUs of 192 cells, beside best effort.
@@ -34,9 +33,7 @@ fn a_contract_that_is_kept_loses_nothing_in_real_time() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let cells = 50 * 192;
     loop {
-        let text = lab.ok(&["pvc", "show", "-o", "json"]);
-        let shown: Value = serde_json::from_str(&text).unwrap();
-        let rows = shown["rows"].as_array().unwrap();
+        let rows = lab.rows(&["pvc", "show"]);
         let policed: Vec<_> = rows.iter().filter(|row| row["policed"] == "yes").collect();
         let [first, last] = policed[..] else {
             // Each switch polices traffic that enters the network; both directions have one end here.
@@ -93,12 +90,7 @@ fn senders_that_exceed_their_contracts_are_policed_and_the_results_say_where() {
     let text = text.replace("PEER", &peer.local_addr().unwrap().to_string());
     let lab = Runtime::new("exceeded");
     let file = lab_file("exceeded.atm.yml", &text);
-    let mut up = lab
-        .command(&["up", "-q", "--embedded", "-o", "json", &file])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut up = piped(lab.command(&["up", "-q", "--embedded", "-o", "json", &file]));
     wait_for("the flow", || {
         lab.run(&["events"]).out.contains("traffic.started")
     });
@@ -118,9 +110,7 @@ fn senders_that_exceed_their_contracts_are_policed_and_the_results_say_where() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let dropped = |label: &str| {
-        let shown = lab.ok(&["pvc", "show", "-o", "json"]);
-        let shown: Value = serde_json::from_str(&shown).unwrap();
-        let rows = shown["rows"].as_array().unwrap();
+        let rows = lab.rows(&["pvc", "show"]);
         let row = rows.iter().find(|row| row["a"] == label).unwrap();
         row["cells_dropped"].as_u64().unwrap()
     };

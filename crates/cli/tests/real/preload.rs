@@ -175,16 +175,15 @@ fn debians_aread_awrite_svc_send_and_svc_recv_run_unmodified() {
     assert!(received.contains("received "), "{received}");
     let read = received.split("received ").nth(1).unwrap();
     let read: u64 = read.split(' ').next().unwrap().parse().unwrap();
-    let inspect = net.runtime.ok(&["inspect", "x", "sockets", "-o", "json"]);
-    let inspect: serde_json::Value = serde_json::from_str(&inspect).unwrap();
-    let mut rows = inspect["rows"].as_array().unwrap().iter();
+    let inspect = net.runtime.inspect(&["x", "sockets"]);
+    let mut rows = inspect.iter();
     // The program is gone, and its socket is remembered.
     let sent = rows.find(|row| {
         let peer = row["peer"].as_str().unwrap_or_default();
         peer.replace('.', "") == called.to_lowercase()
     });
     let sent = sent.and_then(|row| row["sent_pdus"].as_u64());
-    assert!(read > 1 && sent == Some(read), "{received}{inspect}");
+    assert!(read > 1 && sent == Some(read), "{received}{inspect:?}");
     stop(&mut other);
     net.runtime.ok(&["down"]);
 }

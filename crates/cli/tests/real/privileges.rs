@@ -54,9 +54,7 @@ fn is_confined(process: &str) {
 impl Runtime {
     /// The rows of `inspect lab` about the confinement.
     fn in_force(&self) -> BTreeMap<String, String> {
-        let shown: Value =
-            serde_json::from_str(&self.ok(&["inspect", "lab", "-o", "json"])).unwrap();
-        let rows = shown["rows"].as_array().unwrap().iter();
+        let rows = self.inspect(&["lab"]).into_iter();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         rows.filter(|row| row["in_force"].is_string())
             .map(|row| (text(&row["what"]), text(&row["in_force"])))
@@ -147,7 +145,7 @@ fn the_helper_has_what_it_takes_to_move_cables_and_its_death_costs_no_more_than_
     assert_eq!(status(&helper)["NoNewPrivs"], "1");
     lab.ok(&["move", "anna", "pc2"]);
     let again = lab.run(&["move", "anna", "pc2"]);
-    assert!(again.err.contains("anna is behind pc2"), "{}", again.err);
+    again.says("anna is behind pc2");
     signal(&helper, "KILL");
     let mut told = String::new();
     wait_for("the lab to know", || {
@@ -156,12 +154,7 @@ fn the_helper_has_what_it_takes_to_move_cables_and_its_death_costs_no_more_than_
     });
     assert!(told.starts_with("gone: stations do not move"), "{told}");
     let refused = lab.run(&["move", "anna", "pc1"]);
-    assert_eq!(refused.code, 1);
-    assert!(
-        refused.err.contains("privileged helper is gone"),
-        "{}",
-        refused.err
-    );
+    refused.ends(1, "privileged helper is gone");
     lab.ok(&["exec", "anna", "--", "ping", "-c", "1", "10.1.0.21"]);
     lab.ends();
 }
@@ -187,9 +180,7 @@ fn daemons_end_with_the_helper_and_the_lab_says_that_nobody_starts_them_again() 
     }
     signal(&helper, "KILL");
     wait_for("the daemons to be gone", || {
-        let shown = lab.ok(&["inspect", "processes", "-o", "json"]);
-        let shown: Value = serde_json::from_str(&shown).unwrap();
-        let rows = shown["rows"].as_array().unwrap();
+        let rows = lab.inspect(&["processes"]);
         rows.iter().all(|row| row["state"] == "ended")
     });
     let events = lab.ok(&["events"]);
@@ -206,9 +197,7 @@ fn daemons_are_confined_and_tell_what_they_may_still_do() {
     lab.ok(&["up", "-d", "-q", "--embedded", "--split", file]);
     let mut rows = Vec::new();
     wait_for("the daemons", || {
-        let shown = lab.ok(&["inspect", "processes", "-o", "json"]);
-        let shown: Value = serde_json::from_str(&shown).unwrap();
-        rows.clone_from(shown["rows"].as_array().unwrap());
+        rows = lab.inspect(&["processes"]);
         rows.iter().all(|row| row["may_still"].is_string())
     });
     let mut users = Vec::new();
@@ -264,7 +253,7 @@ fn a_lab_that_is_killed_takes_its_helper_along() {
 
 #[test]
 fn doctor_tells_what_would_be_in_force_here() {
-    let shown: Value = serde_json::from_str(&crate::run(&["doctor", "-o", "json"]).out).unwrap();
+    let shown = crate::run(&["doctor", "-o", "json"]).json();
     let rows = shown["rows"].as_array().unwrap();
     for (check, advice) in [
         ("capabilities", "none"),

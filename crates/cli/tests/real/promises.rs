@@ -2,7 +2,7 @@
 
 use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
-use crate::{Ran, command, rest_of, run};
+use crate::{Ran, command, piped, rest_of, run};
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
@@ -63,21 +63,16 @@ fn several_files_are_validated_and_the_worst_of_them_counts() {
     let mixed = run(&["validate", &bad, &good, "labs/nowhere.atm.yml"]);
     assert_eq!(mixed.code, 2);
     assert!(mixed.out.starts_with("good: "), "{}", mixed.out);
-    assert!(mixed.err.contains("bad.atm.yml: 1 error"), "{}", mixed.err);
-    assert!(mixed.err.contains("nowhere.atm.yml"), "{}", mixed.err);
-    let json = run(&["validate", &bad, &good, "-o", "json"]);
-    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    mixed.says("bad.atm.yml: 1 error");
+    mixed.says("nowhere.atm.yml");
+    let json = run(&["validate", &bad, &good, "-o", "json"]).json();
     assert_eq!(json["rows"].as_array().unwrap().len(), 1, "{json}");
 }
 
 #[test]
 fn an_interrupted_run_shows_what_it_has_and_says_so() {
     let file = lab_file("endless.atm.yml", LAB);
-    let mut child = command(&["run", &file, "--until", "5000s", "-o", "json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = piped(command(&["run", &file, "--until", "5000s", "-o", "json"]));
     // The story tells when both have joined; then the flow has started or is about to.
     let mut err = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
@@ -112,8 +107,8 @@ fn faults_of_the_lab_file_stand_in_the_story_of_a_run() {
     let file = lab_file("faulty.atm.yml", &text);
     let ran = run(&["run", &file]);
     assert!(ran.code == 0 || ran.code == 3, "{}", ran.err);
-    assert!(ran.err.contains("link h1-s to s is cut"), "{}", ran.err);
-    assert!(ran.err.contains("link h1-s to s is mended"), "{}", ran.err);
+    ran.says("link h1-s to s is cut");
+    ran.says("link h1-s to s is mended");
 }
 
 #[test]
@@ -128,10 +123,9 @@ fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
     assert_eq!(before, behind);
     assert!(before.starts_with("{"), "{before}");
     // Several nodes, several kinds, and everything.
-    let several = runtime.ok(&[
+    let several = runtime.json(&[
         "inspect", "--lab", "one", "h1", "h2", "lec", "vc", "-o", "json",
     ]);
-    let several: serde_json::Value = serde_json::from_str(&several).unwrap();
     assert_eq!(several["schema"], "aerostat.inspect.v1");
     let rows = several["rows"].as_array().unwrap();
     for (node, table) in [("h1", "vc connections"), ("h2", "vc connections")] {
@@ -150,30 +144,16 @@ fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
     }
     // Without `--`, and with options of the command itself.
     let refused = runtime.run(&["--lab", "one", "exec", "h1", "ping", "-c", "1", "10.1.0.2"]);
-    assert_eq!(refused.code, 1);
-    assert!(
-        refused.err.contains("h1 is no kernel host"),
-        "{}",
-        refused.err
-    );
+    refused.ends(1, "h1 is no kernel host");
 
     let fault = |words: &[&str]| runtime.run(&[&["--lab", "one", "fault"][..], words].concat());
     assert_eq!(fault(&["link-down", "h2-s"]).code, 0);
     let again = fault(&["link-down", "h2-s"]);
-    assert!(
-        again.code == 1 && again.err.contains("h2-s is down already"),
-        "{}",
-        again.err
-    );
+    again.ends(1, "h2-s is down already");
     assert_eq!(fault(&["crash", "h1"]).code, 0);
     let dead = fault(&["crash", "h1"]);
-    assert_eq!(dead.code, 1);
-    assert!(dead.err.contains("h1 is down already"), "{}", dead.err);
-    assert!(
-        dead.err.contains("'aerostat fault restart h1'"),
-        "{}",
-        dead.err
-    );
+    dead.ends(1, "h1 is down already");
+    dead.says("'aerostat fault restart h1'");
     assert_eq!(fault(&["restart", "h1"]).code, 0);
     let events = runtime.ok(&["events", "--lab", "one"]);
     for event in ["fault.link-down", "fault.crash", "fault.restart"] {

@@ -24,7 +24,7 @@ fn a_row_between_kernels_stands_beside_its_model_and_nothing_is_left() {
     let row = rows.iter().find(|row| row["table"] == "rows").unwrap();
     let model = row["model"].as_f64().unwrap();
     // That of virtual time, to the last digit.
-    let virtual_time: Value = serde_json::from_str(&runtime.ok(&words)).unwrap();
+    let virtual_time = runtime.json(&words);
     let same = &virtual_time["rows"][0];
     assert_eq!(same["model"], model);
     assert_eq!(same["live"], Value::Null);

@@ -1,11 +1,11 @@
 //! An IP station with a codec of its own (`interop/rfc1483`) at the far end of a link of cells over UDP, and between
 //! the two the ATM switch of Dynamips where it is available.
 
-use crate::live::{Runtime, can_run, has};
+use crate::live::{Killed, Runtime, can_run, has};
 use crate::root;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const LAB: &str = "interop/labs/rfc1483.atm.yml";
@@ -46,16 +46,6 @@ fn all_answered(output: &Output) -> String {
     said
 }
 
-/// A process that ends with its owner.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_station_of_rfc_1483_behind_cells_over_udp_reaches_a_host() {
     if !has("python3") {
@@ -88,7 +78,7 @@ fn a_kernel_host_pings_a_station_of_rfc_1483() {
     let [here, there] = free_ports();
     up(&lab, [&here, &there], &[]);
     let mut listening = station([&there, &here], "1.100", &["--for", "60"]);
-    let mut listening = Running(listening.stdout(Stdio::piped()).spawn().unwrap());
+    let mut listening = Killed(listening.stdout(Stdio::piped()).spawn().unwrap());
     let mut said = BufReader::new(listening.0.stdout.take().unwrap()).lines();
     assert_eq!(said.next().unwrap().unwrap(), "ready");
     for size in ["56", LONGEST] {
@@ -99,7 +89,7 @@ fn a_kernel_host_pings_a_station_of_rfc_1483() {
 }
 
 /// Dynamips as a hypervisor, with commands over TCP; `None`, with the reason printed, if it is not available.
-fn dynamips() -> Option<(Running, BufReader<TcpStream>)> {
+fn dynamips() -> Option<(Killed, BufReader<TcpStream>)> {
     let program = std::env::var("AEROSTAT_DYNAMIPS").unwrap_or_else(|_| "dynamips".into());
     if !has(&program) {
         return None;
@@ -112,7 +102,7 @@ fn dynamips() -> Option<(Running, BufReader<TcpStream>)> {
     dynamips.args(["-H", &place.to_string()]);
     dynamips.current_dir(std::env::temp_dir());
     let child = dynamips.stdin(Stdio::null()).stdout(out).stderr(err);
-    let mut running = Running(child.spawn().unwrap());
+    let mut running = Killed(child.spawn().unwrap());
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         if let Ok(stream) = TcpStream::connect(place) {

@@ -25,9 +25,7 @@ hosts:
 type Way = (String, u64, u64, Option<u64>, String);
 
 fn ways(lab: &Runtime) -> Vec<Way> {
-    let shown = lab.ok(&["inspect", "north", "route", "-o", "json"]);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
-    let rows = shown["rows"].as_array().unwrap().iter();
+    let rows = lab.inspect(&["north", "route"]).into_iter();
     // A switch is known by 13 octets of its address, a host by 19.
     let switches = rows.filter(|row| row["length_octets"] == 13);
     let ways = switches.map(|row| {

@@ -48,8 +48,7 @@ fn members_of_the_group_connect_and_others_do_not() {
     let runtime = Runtime::new("grouped");
     std::fs::set_permissions(&runtime.directory, PermissionsExt::from_mode(0o711)).unwrap();
     let file = lab("grouped", "games");
-    let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
-    assert_eq!(up.code, 0, "{}{}", up.out, up.err);
+    runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
     let here = runtime.directory.join("aerostat/grouped");
     let socket: PathBuf = here.join("atm/x.sock");
     let games = std::fs::metadata(&socket).unwrap().gid();
@@ -81,16 +80,12 @@ fn members_of_the_group_connect_and_others_do_not() {
     let file = lab("grouped", "nosuchgroup");
     let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
     assert_ne!(up.code, 0);
-    assert!(up.err.contains("no group 'nosuchgroup'"), "{}", up.err);
+    up.says("no group 'nosuchgroup'");
     std::fs::set_permissions(&runtime.directory, PermissionsExt::from_mode(0o700)).unwrap();
     let file = lab("grouped", "games");
     let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
     assert_ne!(up.code, 0);
-    assert!(
-        up.err.contains("is closed to them (mode 700)"),
-        "{}",
-        up.err
-    );
+    up.says("is closed to them (mode 700)");
 }
 
 /// Answer that a program of this user, with these groups, gets when it says hello at a socket.
@@ -131,8 +126,7 @@ fn the_service_itself_refuses_other_users() {
         let runtime = Runtime::new("opened");
         let text = LAB.replace("sockets: { group: GROUP }", given);
         let file = lab_file("opened.atm.yml", &text);
-        let up = runtime.run(&["up", "-d", "-q", "--embedded", &file]);
-        assert_eq!(up.code, 0, "{}{}", up.out, up.err);
+        runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
         let here = runtime.directory.join("aerostat/opened");
         let socket = here.join("atm/x.sock");
         let games = 60;

@@ -16,14 +16,9 @@ use std::time::{Duration, Instant};
 const LAB: &str = "labs/two-subnets.atm.yml";
 
 impl Runtime {
-    fn rows(&self, args: &[&str]) -> Vec<Value> {
-        let all = [&["inspect"], args, &["-o", "json"]].concat();
-        let shown: Value = serde_json::from_str(&self.ok(&all)).unwrap();
-        shown["rows"].as_array().unwrap().clone()
-    }
     /// The row of a host's daemon.
     fn daemon(&self, node: &str) -> Value {
-        let rows = self.rows(&[node, "processes"]);
+        let rows = self.inspect(&[node, "processes"]);
         let mut rows = rows.iter();
         rows.find(|row| row["process"] == "mpcd").unwrap().clone()
     }
@@ -31,7 +26,7 @@ impl Runtime {
     fn process_runs(&self, node: &str, role: &str, before: &str) -> String {
         let mut pid = String::new();
         wait_for("the process to run", || {
-            let rows = self.rows(&[node, "processes"]);
+            let rows = self.inspect(&[node, "processes"]);
             let row = rows.iter().find(|row| row["process"] == role);
             pid = row.map_or_else(String::new, |row| row["pid"].to_string());
             row.is_some_and(|row| row["state"] == "running") && pid != before
@@ -41,7 +36,7 @@ impl Runtime {
     /// The connections of `inspect vc` without labels and counters: node, owner, peer and purpose, and their number.
     fn kinds_of_connections(&self) -> BTreeMap<String, usize> {
         let mut kinds = BTreeMap::<String, usize>::new();
-        for row in self.rows(&["vc"]) {
+        for row in self.inspect(&["vc"]) {
             let mut names = vec!["node", "user", "role", "blli", "qos"];
             // A tree has the name of its first leaf, which differs from run to run.
             if row["role"] != "multipoint" {
@@ -99,7 +94,7 @@ impl Runtime {
         pid
     }
     fn resolved(&self, node: &str, destination: &str) -> bool {
-        let rows = self.rows(&[node, "mpc"]);
+        let rows = self.inspect(&[node, "mpc"]);
         let mut found = rows.iter().filter(|row| {
             row["table"] == "ingress"
                 && row["destination"] == destination
@@ -114,7 +109,7 @@ impl Runtime {
     /// Switched connections by node.
     fn connections(&self) -> BTreeMap<String, usize> {
         let mut count = BTreeMap::new();
-        for row in self.rows(&["vc"]) {
+        for row in self.inspect(&["vc"]) {
             *count.entry(row["node"].to_string()).or_default() += 1;
         }
         count
@@ -237,7 +232,7 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
     // The lab's own traffic makes the flows, continuously from the fourth second on.
     wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
     let egress = || {
-        let rows = lab.rows(&["urku", "mpc"]);
+        let rows = lab.inspect(&["urku", "mpc"]);
         rows.iter().filter(|row| row["table"] == "egress").count()
     };
     wait_for("the shortcut back", || egress() == 1);
@@ -249,7 +244,7 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
     assert_eq!(lab.told("urku", "mpc.purge.sent"), 1);
     assert_eq!(egress(), 0);
     // The server that had imposed the entry has answered the purge, so it has removed the entry.
-    let rows = lab.rows(&["urku", "mpc"]);
+    let rows = lab.inspect(&["urku", "mpc"]);
     let answered = |row: &&Value| row["counter"] == "egress_purge_replies";
     assert_eq!(rows.iter().find(answered).unwrap()["value"], 1);
 
@@ -260,13 +255,9 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
     let refused = lab.run(&["mpcd", "urku"]);
     assert_eq!(refused.code, 1);
     let why = format!("mpcd of urku is process {pid}");
-    assert!(refused.err.contains(&why), "{}", refused.err);
+    refused.says(&why);
     let refused = lab.run(&["mpcd", "r1"]);
-    assert!(
-        refused.err.contains("r1 has no seat for mpcd"),
-        "{}",
-        refused.err
-    );
+    refused.says("r1 has no seat for mpcd");
 
     // SIGHUP: the client starts again, in the same process.
     let runs = lab.told("urku", "mpc.up");
@@ -299,15 +290,9 @@ fn a_lab_that_is_not_split_has_no_place_for_daemons() {
     let lab = Runtime::new("split-not");
     lab.ok(&["up", "-d", "-q", "--embedded", LAB]);
     let mpcd = lab.run(&["mpcd", "urku"]);
-    assert_eq!(mpcd.code, 1);
-    assert!(mpcd.err.contains("'aerostat up --split'"), "{}", mpcd.err);
+    mpcd.ends(1, "'aerostat up --split'");
     let inspect = lab.run(&["inspect", "processes"]);
-    assert_eq!(inspect.code, 1);
-    assert!(
-        inspect.err.contains("'aerostat up --split'"),
-        "{}",
-        inspect.err
-    );
+    inspect.ends(1, "'aerostat up --split'");
     lab.down_with_warnings();
     lab.nothing_is_left();
 }
@@ -339,19 +324,19 @@ fn a_signalling_manager_that_is_killed_takes_its_calls_along_and_nothing_else() 
     ]);
     std::fs::remove_file(&file).unwrap();
     let sigd = || {
-        let rows = lab.rows(&["urku", "processes"]);
+        let rows = lab.inspect(&["urku", "processes"]);
         let row = rows.iter().find(|row| row["process"] == "sigd");
         row.expect("a seat").clone()
     };
-    let up = || lab.rows(&["urku", "port"])[0]["link"] == "up";
+    let up = || lab.inspect(&["urku", "port"])[0]["link"] == "up";
     let joined = || {
-        let rows = lab.rows(&["urku", "port"]);
+        let rows = lab.inspect(&["urku", "port"]);
         rows.iter()
             .any(|row| row["interface"] == "lec0" && row["up"] == "yes")
     };
     wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
     let permanent = || {
-        let rows = lab.rows(&["sello", "vc"]);
+        let rows = lab.inspect(&["sello", "vc"]);
         let row = rows
             .iter()
             .find(|row| row["vc"].as_str().is_some_and(|vc| vc.ends_with("0.101")));

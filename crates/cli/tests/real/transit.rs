@@ -133,10 +133,6 @@ impl Generator {
     }
 }
 
-fn json(lab: &Runtime, args: &[&str]) -> serde_json::Value {
-    serde_json::from_str(&lab.ok(&[args, &["-o", "json"]].concat())).unwrap()
-}
-
 /// LANE, a shortcut of MPOA, and Classical IP from the east to the west, without a loss.
 fn all_networks_cross(lab: &Runtime) {
     let ping = |host: &str, to: &str| {
@@ -146,8 +142,7 @@ fn all_networks_cross(lab: &Runtime) {
     ping("there", "10.1.0.1");
     ping("there", "10.2.0.10");
     wait_for("a shortcut", || {
-        let table = json(lab, &["inspect", "--lab", "transit-east", "there", "mpc"]);
-        let rows = table["rows"].as_array().unwrap();
+        let rows = lab.inspect(&["--lab", "transit-east", "there", "mpc"]);
         rows.iter().any(|row| {
             (&row["table"], &row["destination"], &row["state"])
                 == (&"ingress".into(), &"10.2.0.10".into(), &"resolved".into())
@@ -181,8 +176,8 @@ fn lane_mpoa_and_classical_ip_cross_a_third_labs_switch_also_among_cells_of_othe
     };
     lab.ok(&["up", "-d", "-q", &file("west", WEST)]);
     lab.ok(&["up", "-d", "-q", &file("middle", MIDDLE)]);
-    let table = json(&lab, &["inspect", "--lab", "transit-west", "hub", "clip"]);
-    let server = table["rows"][0]["address"].as_str().unwrap();
+    let table = lab.inspect(&["--lab", "transit-west", "hub", "clip"]);
+    let server = table[0]["address"].as_str().unwrap();
     lab.ok(&[
         "up",
         "-d",
@@ -201,11 +196,7 @@ fn lane_mpoa_and_classical_ip_cross_a_third_labs_switch_also_among_cells_of_othe
     assert_eq!(sent, come);
     assert!(after > before + 500, "{before} to {after} cells");
     // The trunks carried cells of the others between those of the labs.
-    let table = json(
-        &lab,
-        &["inspect", "--lab", "transit-middle", "east", "port"],
-    );
-    let row = &table["rows"][0];
+    let row = &lab.inspect(&["--lab", "transit-middle", "east", "port"])[0];
     assert!(row["cells_out"].as_u64().unwrap() > sent, "{row}");
     for name in [
         "bad_length",

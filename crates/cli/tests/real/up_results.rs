@@ -2,7 +2,7 @@
 //! time.
 
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
-use crate::{lab_file, root, schema};
+use crate::{lab_file, piped, root, schema};
 use serde_json::Value;
 use std::io::Read as _;
 use std::process::Stdio;
@@ -36,12 +36,7 @@ fn wait_for_traffic(runtime: &Runtime) {
 fn a_lossy_flow_ends_up_and_down_with_places_a_warning_and_exit_code_3() {
     let runtime = Runtime::new("lossy");
     let file = lab_file("lossy.atm.yml", LAB);
-    let mut up = runtime
-        .command(&["up", "--embedded", "--wide", &file])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut up = piped(runtime.command(&["up", "--embedded", "--wide", &file]));
     wait_for_traffic(&runtime);
     let down = runtime.run(&["down", "-o", "json"]);
     assert_eq!(down.code, 3, "{}", down.err);
@@ -75,17 +70,12 @@ fn a_lossy_flow_ends_up_and_down_with_places_a_warning_and_exit_code_3() {
 fn a_loss_that_is_expected_is_no_warning_in_real_time_either() {
     let runtime = Runtime::new("expected");
     let text = LAB.replace("size: 150", "size: 150, expect: loss");
-    let mut up = runtime
-        .command(&[
-            "up",
-            "-q",
-            "--embedded",
-            &lab_file("expected.atm.yml", &text),
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut up = piped(runtime.command(&[
+        "up",
+        "-q",
+        "--embedded",
+        &lab_file("expected.atm.yml", &text),
+    ]));
     wait_for_traffic(&runtime);
     signal(&up.id().to_string(), "INT");
     let mut err = String::new();

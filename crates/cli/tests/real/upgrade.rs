@@ -39,8 +39,7 @@ fn a_lab_whose_program_is_gone_starts_its_daemons_again_and_ends_in_order() {
     assert!(up.status.success(), "{err}");
     std::fs::remove_file(&program).unwrap();
     let daemon = || {
-        let rows: Value =
-            serde_json::from_str(&lab.ok(&["inspect", "processes", "-o", "json"])).unwrap();
+        let rows = lab.json(&["inspect", "processes", "-o", "json"]);
         let all = rows
             .as_object()
             .unwrap()
@@ -70,7 +69,7 @@ fn a_lab_of_another_version_is_listed_and_told_and_ends() {
     let lab = Runtime::new("versions");
     lab.ok(&["up", "-d", "-q", "--embedded", "labs/two-hosts.atm.yml"]);
     let version = |expected: &str| {
-        let rows: Value = serde_json::from_str(&lab.ok(&["ls", "-o", "json"])).unwrap();
+        let rows = lab.json(&["ls", "-o", "json"]);
         assert_eq!(rows["rows"][0]["version"], expected);
     };
     version(env!("CARGO_PKG_VERSION"));
@@ -88,8 +87,7 @@ fn a_lab_of_another_version_is_listed_and_told_and_ends() {
         std::fs::write(&file, state.to_string()).unwrap();
         version(shown);
         let inspect = lab.run(&["inspect", "lec"]);
-        assert_eq!(inspect.code, 0);
-        assert!(inspect.err.contains(told), "{}", inspect.err);
+        inspect.ends(0, told);
     }
     lab.down_with_warnings();
 }

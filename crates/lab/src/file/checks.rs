@@ -3,9 +3,7 @@
 use super::leaves::Probability;
 use crate::checks::wanted::Wanted;
 use crate::checks::{Delay, Level, Part, Phase};
-use crate::field::{At, FromText, Table, section, words};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use crate::field::{At, FromText, Table, inline_schema, section, words};
 
 section! {
     /// A check: one of the first twelve keys says what is looked at, and the others what it must be.
@@ -113,17 +111,7 @@ impl FromText for ColumnName {
     }
 }
 
-impl JsonSchema for ColumnName {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "ColumnName".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
-    }
-}
+inline_schema!(ColumnName, { "type": "string" });
 
 impl FromText for Wanted {
     fn from_text(text: &str) -> Result<Self, String> {
@@ -132,14 +120,8 @@ impl FromText for Wanted {
     }
 }
 
-impl JsonSchema for Wanted {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Wanted".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "number", "boolean"], "description": "a number, a comparison, a range or words", "examples": [3, "<100", ">=2", "10..20", "35.3 +- 2%", "open"] })
-    }
-}
+inline_schema!(Wanted, {
+    "type": ["string", "number", "boolean"],
+    "description": "a number, a comparison, a range or words",
+    "examples": [3, "<100", ">=2", "10..20", "35.3 +- 2%", "open"]
+});

@@ -1,6 +1,6 @@
 //! Single values of a lab file, and how they are written.
 
-use crate::field::{FromText, Leaf, scalar, words};
+use crate::field::{FromText, Leaf, inline_schema, scalar, words};
 use crate::ipv6::Ip6Net;
 use crate::model::{Congestion, Expect, GivenRate, KERNELS, Side};
 use crate::units::{self, IpNet};
@@ -19,8 +19,6 @@ use aerostat_wire::line::Encapsulation;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::qos_text::repeated;
 use aerostat_wire::{AtmAddress, Bhli, MacAddr, Qos, Sap, Vc};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 scalar!(
@@ -424,17 +422,7 @@ impl FromText for Name {
     }
 }
 
-impl JsonSchema for Name {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Name".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$" })
-    }
-}
+inline_schema!(Name, { "type": ["string", "integer"], "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$" });
 
 /// A lab's name: part of the paths of its sockets when it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -468,17 +456,7 @@ impl FromText for LabName {
     }
 }
 
-impl JsonSchema for LabName {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "LabName".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$" })
-    }
-}
+inline_schema!(LabName, { "type": ["string", "integer"], "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$" });
 
 /// The version of the format of lab files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -493,17 +471,7 @@ impl FromText for FormatVersion {
     }
 }
 
-impl JsonSchema for FormatVersion {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "FormatVersion".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": [crate::SCHEMA] })
-    }
-}
+inline_schema!(FormatVersion, { "enum": [crate::SCHEMA] });
 
 fn mtu(text: &str) -> Result<MaxFrameSize, String> {
     text.parse()

@@ -1,11 +1,9 @@
 //! Keys of load: shares of a link, sizes of frames, the layer, the process of arrivals, traces.
 
 use crate::diag::Diagnostics;
-use crate::field::{At, FromText, FromTree, scalar, words};
+use crate::field::{At, FromText, FromTree, inline_schema, one_or_more, scalar, words};
 use crate::model::{Share, least_frame};
-use crate::tree::{Tree, Value};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use crate::tree::Tree;
 
 /// Most sizes of a ladder.
 pub(crate) const MAX_FRAMES: usize = 64;
@@ -105,10 +103,7 @@ impl FrameSizes {
 
 impl FromTree for FrameSizes {
     fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
-        let list = match &tree.value {
-            Value::List(_) => Vec::from_tree(tree, d)?,
-            _ => vec![At::from_tree(tree, d)?],
-        };
+        let list = one_or_more(tree, d)?;
         if list.is_empty() || list.len() > MAX_FRAMES {
             d.error(
                 tree.at,
@@ -123,18 +118,9 @@ impl FromTree for FrameSizes {
     }
 }
 
-impl JsonSchema for FrameSizes {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "FrameSizes".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<FrameSize>();
-        json_schema!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1, "maxItems": MAX_FRAMES }] })
-    }
-}
+inline_schema!(FrameSizes [one: FrameSize], {
+    "anyOf": [one, { "type": "array", "items": one, "minItems": 1, "maxItems": MAX_FRAMES }]
+});
 
 /// A file beside the lab file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,14 +139,6 @@ impl FromText for TraceName {
     }
 }
 
-impl JsonSchema for TraceName {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "TraceName".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "a file beside the lab file", "examples": ["morning.txt"] })
-    }
-}
+inline_schema!(TraceName, {
+    "type": "string", "description": "a file beside the lab file", "examples": ["morning.txt"]
+});

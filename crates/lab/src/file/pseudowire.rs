@@ -2,13 +2,11 @@
 
 use super::leaves::{Label, Mac, Time};
 use crate::diag::Diagnostics;
-use crate::field::{At, FromTree, scalar, section, words};
+use crate::field::{At, FromTree, inline_schema, one_or_more, scalar, section, words};
 use crate::model::Packing;
-use crate::tree::{Tree, Value};
+use crate::tree::Tree;
 use aerostat_wire::l2tp::{Cookie, Sublayer};
 use aerostat_wire::mpls;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
 scalar!(
@@ -104,10 +102,7 @@ pub(crate) struct LabelList(pub(crate) Vec<At<MplsLabel>>);
 
 impl FromTree for LabelList {
     fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
-        let list = match &tree.value {
-            Value::List(_) => Vec::from_tree(tree, d)?,
-            _ => vec![At::from_tree(tree, d)?],
-        };
+        let list = one_or_more(tree, d)?;
         if list.is_empty() || list.len() > mpls::MAX_DEPTH {
             let most = mpls::MAX_DEPTH;
             d.error(tree.at, format!("a packet has 1 to {most} labels"));
@@ -117,19 +112,9 @@ impl FromTree for LabelList {
     }
 }
 
-impl JsonSchema for LabelList {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "LabelList".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<MplsLabel>();
-        let most = mpls::MAX_DEPTH;
-        json_schema!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1, "maxItems": most }] })
-    }
-}
+inline_schema!(LabelList [one: MplsLabel], {
+    "anyOf": [one, { "type": "array", "items": one, "minItems": 1, "maxItems": mpls::MAX_DEPTH }]
+});
 
 fn mpls_label(text: &str) -> Result<u32, String> {
     let (first, last) = (mpls::FIRST_LABEL, mpls::MAX_LABEL);

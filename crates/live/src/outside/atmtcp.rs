@@ -28,8 +28,9 @@
 
 pub(crate) mod door;
 
-use super::Event;
 use super::bucket::Bucket;
+use super::inbox::Inbox;
+use super::{Event, Medium};
 use crate::assembly::Assembly;
 use aerostat_lab::model::OutsideWay;
 use aerostat_node::atm::{CellRate, CellRun, Pdu};
@@ -309,76 +310,6 @@ impl Link {
         })
     }
 
-    /// The poller has reported token `which` (0 or 1) of this link.
-    pub(crate) fn ready(&mut self, which: usize) {
-        match (&mut self.way, &mut self.connection) {
-            (Way::Listen(door), _) if which == 0 => door.ready(),
-            (_, Some(connection)) => connection.readable = true,
-            _ => {}
-        }
-    }
-
-    /// Reason why the peer is not connected, in words; `None` if it is connected.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        if self
-            .connection
-            .as_ref()
-            .is_some_and(|open| open.established)
-        {
-            return None;
-        }
-        Some(match &self.way {
-            Way::Listen(door) => {
-                let at = door.at().map(|at| at.to_string());
-                format!("nobody has connected to {}", at.unwrap_or_default())
-            }
-            Way::Connect { to, attempts, .. } => {
-                let last = attempts.saturating_sub(1) % to.len().max(1);
-                let to = to.get(last).map(ToString::to_string);
-                format!("{} does not answer", to.unwrap_or_default())
-            }
-        })
-    }
-
-    /// The peer of the connection.
-    pub(crate) fn peer(&self) -> String {
-        let peer = self.connection.as_ref().map(|open| open.peer.to_string());
-        peer.unwrap_or_default()
-    }
-
-    /// When [`Self::turn`] is next needed if nothing is ready.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let call = match &self.way {
-            Way::Connect { at, .. } => *at,
-            Way::Listen(door) => door.poll_timeout(),
-        };
-        let silent = self.connection.as_ref().and_then(Connection::patience);
-        call.into_iter()
-            .chain(self.paused_until)
-            .chain(silent)
-            .min()
-    }
-
-    /// Does a bounded amount of work; true if more may be left.
-    pub(crate) fn turn(
-        &mut self,
-        registry: &Registry,
-        now: Instant,
-        told: &mut Vec<Event>,
-    ) -> bool {
-        let more = self.accept(registry, now, told);
-        self.connect(registry, now);
-        self.establish(now, told);
-        let more = self.receive(now, told) || more;
-        self.flush(now, told);
-        let patience = self.connection.as_ref().and_then(Connection::patience);
-        if patience.is_some_and(|until| until <= now) {
-            self.counters.silent += 1;
-            self.lost("it never said anything", now, told);
-        }
-        more
-    }
-
     /// Accepts waiting connections, if they are allowed and there is no connection; true if more may wait.
     fn accept(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) -> bool {
         let Way::Listen(door) = &mut self.way else {
@@ -584,17 +515,6 @@ impl Link {
         Ok(())
     }
 
-    /// Takes cells. The SDUs that they complete are put into the buffer, or dropped.
-    pub(crate) fn send(&mut self, run: &CellRun) {
-        if run.has_several() {
-            return run.clone().singles().for_each(|single| self.send(&single));
-        }
-        let done = self.assembly.take(run.vc, run, |_| true, |()| {});
-        if let Some(done) = done {
-            self.send_sdu(run.vc, done.pdu.sdu());
-        }
-    }
-
     /// Puts an SDU into the buffer, or drops it.
     fn send_sdu(&mut self, vc: Vc, sdu: &[u8]) {
         let established = self.connection.as_mut().filter(|c| c.established);
@@ -609,8 +529,88 @@ impl Link {
         }
     }
 
-    /// Sends as much as the peer takes.
-    pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
+    /// The state, in words; `up` is the connection if it is established.
+    const fn state(&self, up: Option<&Connection>) -> &'static str {
+        match (up, &self.way) {
+            (Some(_), _) => "connected",
+            (None, Way::Listen(_)) => "listening",
+            (None, Way::Connect { .. }) => "connecting",
+        }
+    }
+}
+
+impl Medium for Link {
+    fn ready(&mut self, which: usize) {
+        match (&mut self.way, &mut self.connection) {
+            (Way::Listen(door), _) if which == 0 => door.ready(),
+            (_, Some(connection)) => connection.readable = true,
+            _ => {}
+        }
+    }
+    fn trouble(&self) -> Option<String> {
+        if self
+            .connection
+            .as_ref()
+            .is_some_and(|open| open.established)
+        {
+            return None;
+        }
+        Some(match &self.way {
+            Way::Listen(door) => {
+                let at = door.at().map(|at| at.to_string());
+                format!("nobody has connected to {}", at.unwrap_or_default())
+            }
+            Way::Connect { to, attempts, .. } => {
+                let last = attempts.saturating_sub(1) % to.len().max(1);
+                let to = to.get(last).map(ToString::to_string);
+                format!("{} does not answer", to.unwrap_or_default())
+            }
+        })
+    }
+    fn peer(&self) -> String {
+        let peer = self.connection.as_ref().map(|open| open.peer.to_string());
+        peer.unwrap_or_default()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        let call = match &self.way {
+            Way::Connect { at, .. } => *at,
+            Way::Listen(door) => door.poll_timeout(),
+        };
+        let silent = self.connection.as_ref().and_then(Connection::patience);
+        call.into_iter()
+            .chain(self.paused_until)
+            .chain(silent)
+            .min()
+    }
+    fn turn(
+        &mut self,
+        registry: &Registry,
+        now: Instant,
+        _: &mut Inbox,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        let more = self.accept(registry, now, told);
+        self.connect(registry, now);
+        self.establish(now, told);
+        let more = self.receive(now, told) || more;
+        self.flush(registry, now, told);
+        let patience = self.connection.as_ref().and_then(Connection::patience);
+        if patience.is_some_and(|until| until <= now) {
+            self.counters.silent += 1;
+            self.lost("it never said anything", now, told);
+        }
+        more
+    }
+    fn send(&mut self, run: &CellRun) {
+        if run.has_several() {
+            return run.clone().singles().for_each(|single| self.send(&single));
+        }
+        let done = self.assembly.take(run.vc, run, |_| true, |()| {});
+        if let Some(done) = done {
+            self.send_sdu(run.vc, done.pdu.sdu());
+        }
+    }
+    fn flush(&mut self, _: &Registry, now: Instant, told: &mut Vec<Event>) {
         let Some(connection) = self.connection.as_mut().filter(|c| c.established) else {
             return;
         };
@@ -632,24 +632,13 @@ impl Link {
             self.lost(&error.to_string(), now, told);
         }
     }
-
-    /// State and counters.
-    pub(crate) fn table(&self) -> Table {
+    fn tables(&self) -> Vec<Table> {
         let up = self.connection.as_ref().filter(|c| c.established);
         let door = match &self.way {
             Way::Listen(door) => Some(door),
             Way::Connect { .. } => None,
         };
-        Table::of([Line::of(self, up, door)])
-    }
-
-    /// The state, in words; `up` is the connection if it is established.
-    const fn state(&self, up: Option<&Connection>) -> &'static str {
-        match (up, &self.way) {
-            (Some(_), _) => "connected",
-            (None, Way::Listen(_)) => "listening",
-            (None, Way::Connect { .. }) => "connecting",
-        }
+        vec![Table::of([Line::of(self, up, door)])]
     }
 }
 

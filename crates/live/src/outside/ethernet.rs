@@ -10,13 +10,13 @@
 //!
 //! Filling, policing and reassembly are those of UDP (`filling.rs`, `bucket.rs`, `cells.rs`).
 
-use super::Event;
 use super::bucket::Bucket;
 use super::cable::{Cable, Kind, Sent};
 use super::cells::Receiver;
 use super::concat::{Shim, Unpacker};
 use super::filling::Filling;
-use super::inbox::Inbox;
+use super::inbox::{Inbox, Turns};
+use super::{Event, Medium};
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::{Name, Table};
@@ -119,26 +119,42 @@ impl Link {
         })
     }
 
-    /// The poller has reported the socket.
-    pub(crate) fn ready(&mut self) {
+    fn frame(&mut self, cells: &[u8], now: Instant, told: &mut Vec<Event>) {
+        let cells = self.unpacker.cells(cells);
+        let rest = (&mut self.bucket, now);
+        self.counters.policed += self.receiver.packet(cells, |header| header, rest, told);
+    }
+}
+
+impl Medium for Link {
+    fn peer(&self) -> String {
+        self.cable.peer()
+    }
+    fn trouble(&self) -> Option<String> {
+        self.cable.trouble()
+    }
+    fn cells(&mut self) -> Option<(&mut Receiver, &mut Turns)> {
+        Some((&mut self.receiver, &mut self.cable.turns))
+    }
+    fn ready(&mut self, _: usize) {
         self.cable.ready();
         self.filling.block(false);
     }
-
-    /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.cable.poll_timeout().or_else(|| self.filling.due())
     }
-
-    /// Looks whether the line has come up, if it is time to.
-    pub(crate) fn come_up(&mut self, now: Instant, told: &mut Vec<Event>) {
+    fn come_up(&mut self, now: Instant, told: &mut Vec<Event>) {
         if self.cable.look(now, told) {
             self.filling.block(false);
         }
     }
-
-    /// Takes a bounded number of frames; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
+    fn turn(
+        &mut self,
+        _: &Registry,
+        now: Instant,
+        inbox: &mut Inbox,
+        told: &mut Vec<Event>,
+    ) -> bool {
         self.come_up(now, told);
         self.cable.begin();
         while let Some(count) = self.cable.read(inbox, now, told) {
@@ -154,23 +170,13 @@ impl Link {
         }
         self.cable.end()
     }
-
-    fn frame(&mut self, cells: &[u8], now: Instant, told: &mut Vec<Event>) {
-        let cells = self.unpacker.cells(cells);
-        let rest = (&mut self.bucket, now);
-        self.counters.policed += self.receiver.packet(cells, |header| header, rest, told);
-    }
-
-    /// Queues all cells of a run, or none.
-    pub(crate) fn send(&mut self, run: &CellRun) {
+    fn send(&mut self, run: &CellRun) {
         match self.cable.own() {
             Some(_) => self.filling.push(run, self.cable.header()),
             None => self.filling.dropped += u64::from(run.count),
         }
     }
-
-    /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
+    fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
         let (cable, filling) = (&mut self.cable, &mut self.filling);
         while let Some(batch) = filling.batch(now, |_| Cable::MOST) {
             match cable.send(batch.octets, batch.length, now, told) {
@@ -189,9 +195,7 @@ impl Link {
         }
         cable.await_room(filling.is_blocked(), registry);
     }
-
-    /// State and counters.
-    pub(crate) fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![Table::of([LineRow::of(self)]), self.receiver.table()]
     }
 }

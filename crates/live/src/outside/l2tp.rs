@@ -12,7 +12,6 @@
 //! is `CAP_NET_RAW`), connected, so the kernel hands over only packets of the peer. The kernel adds the IP header to
 //! packets of IPv4, and reassembles fragments.
 
-use super::Event;
 use super::bucket::Bucket;
 use super::cells::Receiver;
 use super::concat::{Shim, Unpacker};
@@ -21,6 +20,7 @@ use super::filling::Filling;
 use super::inbox::{Come, Inbox, Turns};
 use super::packets::Packets;
 use super::scope;
+use super::{Event, Medium};
 use aerostat_lab::model::{L2tp, L2tpEnds};
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::{Name, Table};
@@ -306,27 +306,6 @@ impl Link {
         })
     }
 
-    /// The poller has reported the socket.
-    pub(crate) fn ready(&mut self) {
-        self.socket.ready();
-        self.filling.block(false);
-    }
-
-    /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if !self.told_up {
-            return Some(Instant::ZERO);
-        }
-        self.filling.due()
-    }
-
-    /// Tells once that the line is up.
-    pub(crate) fn come_up(&mut self, told: &mut Vec<Event>) {
-        if !core::mem::replace(&mut self.told_up, true) {
-            told.push(Event::Up);
-        }
-    }
-
     /// Address of this end, with its port over UDP.
     fn local(&self) -> String {
         match self.model.ends {
@@ -342,30 +321,6 @@ impl Link {
             Sublayer::Atm => "atm",
         };
         text.into()
-    }
-
-    /// The peer's address, with its port over UDP.
-    pub(crate) fn peer(&self) -> String {
-        match self.model.ends {
-            L2tpEnds::Udp(_, peer) => peer.to_string(),
-            L2tpEnds::Ip(_, peer) => peer.to_string(),
-        }
-    }
-
-    /// Takes a bounded number of packets; true if more may be left.
-    pub(crate) fn turn(&mut self, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
-        self.come_up(told);
-        self.turns.begin();
-        while self.socket.readable() && self.turns.most() > 0 {
-            let most = self.turns.most();
-            let count = (self.socket).read(inbox, most, &mut self.counters.errors_in);
-            self.turns.took(count, inbox.octets(count));
-            for slot in 0..count {
-                self.buffer(inbox, slot, told);
-            }
-        }
-        self.receiver.end(told);
-        self.turns.end(self.socket.readable())
     }
 
     /// Takes the packets of a buffer.
@@ -419,18 +374,61 @@ impl Link {
         let rest = (&mut self.bucket, now);
         self.counters.policed += self.receiver.packet(cells, label, rest, told);
     }
+}
 
-    /// Queues all cells of a run, or none.
-    pub(crate) fn send(&mut self, run: &CellRun) {
+impl Medium for Link {
+    fn cells(&mut self) -> Option<(&mut Receiver, &mut Turns)> {
+        Some((&mut self.receiver, &mut self.turns))
+    }
+    fn ready(&mut self, _: usize) {
+        self.socket.ready();
+        self.filling.block(false);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.told_up {
+            return Some(Instant::ZERO);
+        }
+        self.filling.due()
+    }
+    fn come_up(&mut self, _: Instant, told: &mut Vec<Event>) {
+        if !core::mem::replace(&mut self.told_up, true) {
+            told.push(Event::Up);
+        }
+    }
+    fn peer(&self) -> String {
+        match self.model.ends {
+            L2tpEnds::Udp(_, peer) => peer.to_string(),
+            L2tpEnds::Ip(_, peer) => peer.to_string(),
+        }
+    }
+    fn turn(
+        &mut self,
+        _: &Registry,
+        now: Instant,
+        inbox: &mut Inbox,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        self.come_up(now, told);
+        self.turns.begin();
+        while self.socket.readable() && self.turns.most() > 0 {
+            let most = self.turns.most();
+            let count = (self.socket).read(inbox, most, &mut self.counters.errors_in);
+            self.turns.took(count, inbox.octets(count));
+            for slot in 0..count {
+                self.buffer(inbox, slot, told);
+            }
+        }
+        self.receiver.end(told);
+        self.turns.end(self.socket.readable())
+    }
+    fn send(&mut self, run: &CellRun) {
         if scope::carries(self.model.scope, run.vc) {
             self.filling.push(run, &self.header);
         } else {
             self.counters.uncarried += u64::from(run.count);
         }
     }
-
-    /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
+    fn flush(&mut self, registry: &Registry, now: Instant, _: &mut Vec<Event>) {
         let (socket, counters) = (&mut self.socket, &mut self.counters);
         while let Some(batch) = (self.filling).batch(now, |length| socket.most(length, now)) {
             let (sent, packets) = socket.send(batch.octets, batch.length, now);
@@ -453,9 +451,7 @@ impl Link {
         }
         socket.await_room(self.filling.is_blocked(), registry);
     }
-
-    /// State and counters.
-    pub(crate) fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![Table::of([SessionRow::of(self)]), self.receiver.table()]
     }
 }

@@ -30,7 +30,8 @@ mod scope;
 mod sequence;
 pub mod udp;
 
-use inbox::{Inbox, SLICE};
+use cells::Receiver;
+use inbox::{Inbox, SLICE, Turns};
 pub(crate) use links::Links;
 use opened::explained;
 
@@ -62,17 +63,44 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// One link out of the lab.
 pub(crate) struct Link {
     pub(crate) node: NodeId,
-    way: Way,
+    medium: Box<dyn Medium>,
     /// When the last cells came from the peer.
     heard: Option<Instant>,
 }
 
-enum Way {
-    AtmTcp(Box<atmtcp::Link>),
-    Udp(Box<udp::Link>),
-    Ethernet(Box<ethernet::Link>),
-    Mpls(Box<mpls::Link>),
-    L2tp(Box<l2tp::Link>),
+/// A kind of link: its sockets, its line, and the format of its cells outside.
+trait Medium {
+    /// The poller has reported token `which` (0 or 1).
+    fn ready(&mut self, which: usize);
+    /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// Tells that the line is up, if it is by now. A line whose peer has to connect or to answer tells it in a turn.
+    fn come_up(&mut self, _now: Instant, _told: &mut Vec<Event>) {}
+    /// The peer, in words.
+    fn peer(&self) -> String;
+    /// Reason why the line is down, in words; `None` if it is up.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+    /// The receiver of cells, and the limit of a turn. A medium of whole SDUs has neither: its turns have a fixed limit
+    /// in octets.
+    fn cells(&mut self) -> Option<(&mut Receiver, &mut Turns)> {
+        None
+    }
+    /// Does a bounded amount of work, with the loop's buffers; true if more may be left.
+    fn turn(
+        &mut self,
+        registry: &Registry,
+        now: Instant,
+        inbox: &mut Inbox,
+        told: &mut Vec<Event>,
+    ) -> bool;
+    /// Queues all cells of a run, or none.
+    fn send(&mut self, run: &CellRun);
+    /// Sends what is due, as far as the operating system takes it.
+    fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>);
+    /// State and counters.
+    fn tables(&self) -> Vec<Table>;
 }
 
 impl Link {
@@ -90,98 +118,62 @@ impl Link {
         registry: &Registry,
         token: Token,
     ) -> io::Result<Self> {
-        let way = match way {
+        let medium: Box<dyn Medium> = match way {
             OutsideWay::AtmTcpListen { .. } | OutsideWay::AtmTcpConnect { .. } => {
-                Way::AtmTcp(Box::new(atmtcp::Link::new(way, rate, registry, token)?))
+                Box::new(atmtcp::Link::new(way, rate, registry, token)?)
             }
             OutsideWay::Udp {
                 local,
                 peer,
                 packing,
-            } => Way::Udp(Box::new(udp::Link::new(
+            } => Box::new(udp::Link::new(
                 *local, *peer, *packing, rate, registry, token,
-            )?)),
+            )?),
             OutsideWay::Ethernet {
                 interface,
                 peer,
                 packing,
             } => {
                 let ends = (interface.as_str(), *peer);
-                Way::Ethernet(Box::new(ethernet::Link::new(
-                    ends, *packing, rate, registry, token,
-                )?))
+                Box::new(ethernet::Link::new(ends, *packing, rate, registry, token)?)
             }
-            OutsideWay::Mpls(model) => {
-                Way::Mpls(Box::new(mpls::Link::new(model, rate, registry, token)?))
-            }
-            OutsideWay::L2tp(model) => {
-                Way::L2tp(Box::new(l2tp::Link::new(model, rate, registry, token)?))
-            }
+            OutsideWay::Mpls(model) => Box::new(mpls::Link::new(model, rate, registry, token)?),
+            OutsideWay::L2tp(model) => Box::new(l2tp::Link::new(model, rate, registry, token)?),
         };
         Ok(Self {
             node,
-            way,
+            medium,
             heard: None,
         })
     }
 
     /// The poller has reported token `which` (0 or 1) of this link.
     pub(crate) fn ready(&mut self, which: usize) {
-        match &mut self.way {
-            Way::AtmTcp(link) => link.ready(which),
-            Way::Udp(link) => link.ready(),
-            Way::Ethernet(link) => link.ready(),
-            Way::Mpls(link) => link.ready(),
-            Way::L2tp(link) => link.ready(),
-        }
+        self.medium.ready(which);
     }
 
     /// When [`Self::turn`] is next needed if nothing is ready.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match &self.way {
-            Way::AtmTcp(link) => link.poll_timeout(),
-            Way::Udp(link) => link.poll_timeout(),
-            Way::Ethernet(link) => link.poll_timeout(),
-            Way::Mpls(link) => link.poll_timeout(),
-            Way::L2tp(link) => link.poll_timeout(),
-        }
+        self.medium.poll_timeout()
     }
 
     /// Tells that the line is up, if it is by now: a line that needs no answer of its peer is up before the lab starts,
     /// so that nothing that its nodes send first is lost.
     pub(crate) fn come_up(&mut self, now: Instant, told: &mut Vec<Event>) {
-        match &mut self.way {
-            // The peer has to connect, or to answer.
-            Way::AtmTcp(_) => {}
-            Way::Udp(link) => link.come_up(told),
-            Way::Ethernet(link) => link.come_up(now, told),
-            Way::Mpls(link) => link.come_up(now, told),
-            Way::L2tp(link) => link.come_up(told),
-        }
+        self.medium.come_up(now, told);
     }
 
     /// Reason why nothing comes from the peer, in words; `None` if cells have come and the line is up.
     pub(crate) fn trouble(&self) -> Option<String> {
-        let (down, peer) = match &self.way {
-            Way::AtmTcp(link) => (link.trouble(), link.peer()),
-            Way::Udp(link) => (None, link.peer()),
-            Way::Ethernet(link) => (link.cable.trouble(), link.cable.peer()),
-            Way::Mpls(link) => (link.cable.trouble(), link.cable.peer()),
-            Way::L2tp(link) => (None, link.peer()),
-        };
-        let silent = || format!("no cell has come from {peer} yet");
+        let silent = || format!("no cell has come from {} yet", self.medium.peer());
+        let down = self.medium.trouble();
         down.or_else(|| self.heard.is_none().then(silent))
     }
 
     /// Makes cells come in the order of the line, which costs more, or only in that of each VC.
     pub(crate) fn keep_order(&mut self, order: bool) {
-        match &mut self.way {
-            // SDUs come whole.
-            Way::AtmTcp(_) => {}
-            Way::Udp(link) => link.receiver.keep_order(order),
-            Way::Ethernet(link) => link.receiver.keep_order(order),
-            Way::Mpls(link) => link.receiver.keep_order(order),
-            Way::L2tp(link) => link.receiver.keep_order(order),
+        if let Some((receiver, _)) = self.medium.cells() {
+            receiver.keep_order(order);
         }
     }
 
@@ -194,13 +186,7 @@ impl Link {
         told: &mut Vec<Event>,
     ) -> bool {
         let before = told.len();
-        let more = match &mut self.way {
-            Way::AtmTcp(link) => link.turn(registry, now, told),
-            Way::Udp(link) => link.turn(inbox, told),
-            Way::Ethernet(link) => link.turn(now, inbox, told),
-            Way::Mpls(link) => link.turn(now, inbox, told),
-            Way::L2tp(link) => link.turn(inbox, told),
-        };
+        let more = self.medium.turn(registry, now, inbox, told);
         let came = |event: &Event| matches!(event, Event::Cells(_));
         if told.iter().skip(before).any(came) {
             let before = self.heard.replace(now);
@@ -213,47 +199,24 @@ impl Link {
 
     /// How long the last turn took, with all that its cells caused at once: decides how much the next turn may take.
     pub(crate) fn spent(&mut self, time: Duration) {
-        match &mut self.way {
-            // A turn has a fixed limit in octets.
-            Way::AtmTcp(_) => {}
-            Way::Udp(link) => link.turns.spent(time),
-            Way::Ethernet(link) => link.cable.turns.spent(time),
-            Way::Mpls(link) => link.cable.turns.spent(time),
-            Way::L2tp(link) => link.turns.spent(time),
+        if let Some((_, turns)) = self.medium.cells() {
+            turns.spent(time);
         }
     }
 
     /// Queues cells in the link's buffer, or drops them.
     pub(crate) fn send(&mut self, run: &CellRun) {
-        match &mut self.way {
-            Way::AtmTcp(link) => link.send(run),
-            Way::Udp(link) => link.send(run),
-            Way::Ethernet(link) => link.send(run),
-            Way::Mpls(link) => link.send(run),
-            Way::L2tp(link) => link.send(run),
-        }
+        self.medium.send(run);
     }
 
     /// Sends as much as possible.
     pub(crate) fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
-        match &mut self.way {
-            Way::AtmTcp(link) => link.flush(now, told),
-            Way::Udp(link) => link.flush(registry, now),
-            Way::Ethernet(link) => link.flush(registry, now, told),
-            Way::Mpls(link) => link.flush(registry, now, told),
-            Way::L2tp(link) => link.flush(registry, now),
-        }
+        self.medium.flush(registry, now, told);
     }
 
     /// State and counters.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        match &self.way {
-            Way::AtmTcp(link) => vec![link.table()],
-            Way::Udp(link) => link.tables(),
-            Way::Ethernet(link) => link.tables(),
-            Way::Mpls(link) => link.tables(),
-            Way::L2tp(link) => link.tables(),
-        }
+        self.medium.tables()
     }
 }
 

@@ -15,14 +15,14 @@
 
 mod sdus;
 
-use super::Event;
 use super::bucket::Bucket;
 use super::cable::{Cable, Kind, Sent};
 use super::cells::Receiver;
 use super::concat::{Shim, Unpacker};
 use super::filling::Filling;
-use super::inbox::Inbox;
+use super::inbox::{Inbox, Turns};
 use super::scope;
+use super::{Event, Medium};
 use aerostat_lab::model::{CellWire, Labels, Mpls, Scope};
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::{Name, Table};
@@ -262,46 +262,6 @@ impl Link {
         }
     }
 
-    /// The poller has reported the socket.
-    pub(crate) fn ready(&mut self) {
-        self.cable.ready();
-        self.block(false);
-    }
-
-    /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let due = || self.cells.as_ref()?.filling.due();
-        self.cable.poll_timeout().or_else(due)
-    }
-
-    /// Looks whether the line has come up, if it is time to.
-    pub(crate) fn come_up(&mut self, now: Instant, told: &mut Vec<Event>) {
-        if self.cable.look(now, told) {
-            self.block(false);
-            if let Some(cells) = &mut self.cells {
-                cells.prefix = [self.cable.header(), &cells.stack[..]].concat();
-            }
-        }
-    }
-
-    /// Takes a bounded number of frames; true if more may be left.
-    pub(crate) fn turn(&mut self, now: Instant, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
-        self.come_up(now, told);
-        self.cable.begin();
-        while let Some(count) = self.cable.read(inbox, now, told) {
-            for slot in 0..count {
-                if let Some(packet) = self.cable.payload(inbox.packet(slot)) {
-                    self.packet(packet, inbox.arrived(slot), told);
-                }
-            }
-        }
-        self.receiver.end(told);
-        if self.cable.own().is_none() {
-            self.clear();
-        }
-        self.cable.end()
-    }
-
     fn packet(&mut self, packet: &[u8], now: Instant, told: &mut Vec<Event>) {
         let Ok((stack, packet)) = Stack::decode(packet) else {
             self.bad_stack += 1;
@@ -325,34 +285,6 @@ impl Link {
         }
     }
 
-    /// Queues all cells of a run, or none.
-    pub(crate) fn send(&mut self, run: &CellRun) {
-        let up = self.cable.own().is_some();
-        if self.sdus.send(run, up) {
-            return;
-        }
-        let carried = |cells: &&mut Cells| scope::carries(cells.scope, run.vc);
-        match self.cells.as_mut().filter(carried) {
-            Some(cells) if up => cells.filling.push(run, &cells.prefix),
-            Some(cells) => cells.filling.dropped += u64::from(run.count),
-            None => self.uncarried += u64::from(run.count),
-        }
-    }
-
-    /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
-        let result = match self.sdus.flush(&mut self.cable, now, told) {
-            Ok(()) => self.flush_cells(now, told),
-            Err(why) => Err(why),
-        };
-        match result {
-            Err(Sent::Down) => self.clear(),
-            Err(_) => self.block(true),
-            Ok(()) => {}
-        }
-        self.cable.await_room(self.sdus.blocked, registry);
-    }
-
     fn flush_cells(&mut self, now: Instant, told: &mut Vec<Event>) -> Result<(), Sent> {
         let Some(cells) = &mut self.cells else {
             return Ok(());
@@ -367,9 +299,81 @@ impl Link {
         }
         Ok(())
     }
+}
 
-    /// State and counters.
-    pub(crate) fn tables(&self) -> Vec<Table> {
+impl Medium for Link {
+    fn peer(&self) -> String {
+        self.cable.peer()
+    }
+    fn trouble(&self) -> Option<String> {
+        self.cable.trouble()
+    }
+    fn cells(&mut self) -> Option<(&mut Receiver, &mut Turns)> {
+        Some((&mut self.receiver, &mut self.cable.turns))
+    }
+    fn ready(&mut self, _: usize) {
+        self.cable.ready();
+        self.block(false);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        let due = || self.cells.as_ref()?.filling.due();
+        self.cable.poll_timeout().or_else(due)
+    }
+    fn come_up(&mut self, now: Instant, told: &mut Vec<Event>) {
+        if self.cable.look(now, told) {
+            self.block(false);
+            if let Some(cells) = &mut self.cells {
+                cells.prefix = [self.cable.header(), &cells.stack[..]].concat();
+            }
+        }
+    }
+    fn turn(
+        &mut self,
+        _: &Registry,
+        now: Instant,
+        inbox: &mut Inbox,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        self.come_up(now, told);
+        self.cable.begin();
+        while let Some(count) = self.cable.read(inbox, now, told) {
+            for slot in 0..count {
+                if let Some(packet) = self.cable.payload(inbox.packet(slot)) {
+                    self.packet(packet, inbox.arrived(slot), told);
+                }
+            }
+        }
+        self.receiver.end(told);
+        if self.cable.own().is_none() {
+            self.clear();
+        }
+        self.cable.end()
+    }
+    fn send(&mut self, run: &CellRun) {
+        let up = self.cable.own().is_some();
+        if self.sdus.send(run, up) {
+            return;
+        }
+        let carried = |cells: &&mut Cells| scope::carries(cells.scope, run.vc);
+        match self.cells.as_mut().filter(carried) {
+            Some(cells) if up => cells.filling.push(run, &cells.prefix),
+            Some(cells) => cells.filling.dropped += u64::from(run.count),
+            None => self.uncarried += u64::from(run.count),
+        }
+    }
+    fn flush(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) {
+        let result = match self.sdus.flush(&mut self.cable, now, told) {
+            Ok(()) => self.flush_cells(now, told),
+            Err(why) => Err(why),
+        };
+        match result {
+            Err(Sent::Down) => self.clear(),
+            Err(_) => self.block(true),
+            Ok(()) => {}
+        }
+        self.cable.await_room(self.sdus.blocked, registry);
+    }
+    fn tables(&self) -> Vec<Table> {
         let cells = self.cells.as_ref().map(Cells::row);
         let wires = Table::of(cells.into_iter().chain(self.sdus.rows()));
         vec![Table::of([LineRow::of(self)]), wires, self.receiver.table()]

@@ -1,5 +1,6 @@
 //! The path of cells from one link to another, through a switch, driven by hand.
 
+pub(super) mod bench;
 mod first;
 
 use super::*;

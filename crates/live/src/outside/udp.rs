@@ -17,13 +17,13 @@
 //! **Batches.** Datagrams come and go many in one call (`inbox.rs`, `datagrams.rs`). Cells of one VC from consecutive
 //! datagrams become one run.
 
-use super::Event;
 use super::bucket::Bucket;
 use super::cells::Receiver;
 use super::concat::{Shim, Unpacker};
 use super::datagrams::{Datagrams, Sent};
 use super::filling::Filling;
 use super::inbox::{Come, Inbox, Turns};
+use super::{Event, Medium};
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::{Name, Table};
@@ -140,50 +140,6 @@ impl Link {
         })
     }
 
-    /// The poller has reported the socket.
-    pub(crate) fn ready(&mut self) {
-        self.socket.readable = true;
-        self.filling.block(false);
-    }
-
-    /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if !self.told_up {
-            return Some(Instant::ZERO);
-        }
-        self.filling.due()
-    }
-
-    /// Tells once that the line is up.
-    pub(crate) fn come_up(&mut self, told: &mut Vec<Event>) {
-        if !core::mem::replace(&mut self.told_up, true) {
-            told.push(Event::Up);
-        }
-    }
-
-    /// The peer's address.
-    pub(crate) fn peer(&self) -> String {
-        self.socket.peer.to_string()
-    }
-
-    /// Takes a bounded number of datagrams; true if more may be left.
-    pub(crate) fn turn(&mut self, inbox: &mut Inbox, told: &mut Vec<Event>) -> bool {
-        self.come_up(told);
-        self.turns.begin();
-        while self.socket.readable && self.turns.most() > 0 {
-            let count = self.socket.read(inbox, self.turns.most());
-            self.turns.took(count, inbox.octets(count));
-            for slot in 0..count {
-                if let Some(come) = self.socket.peers_own(inbox, slot) {
-                    self.counters.datagrams_in += come.count();
-                    self.datagrams(come, inbox.arrived(slot), told);
-                }
-            }
-        }
-        self.receiver.end(told);
-        self.turns.end(self.socket.readable)
-    }
-
     fn datagrams(&mut self, come: Come<'_>, now: Instant, told: &mut Vec<Event>) {
         let (receiver, bucket) = (&mut self.receiver, &mut self.bucket);
         let mut policed = 0;
@@ -209,13 +165,60 @@ impl Link {
         self.counters.policed += policed;
     }
 
-    /// Queues all cells of a run, or none.
-    pub(crate) fn send(&mut self, run: &CellRun) {
+    /// A count of the datagrams with many cells; 0 with one cell in each.
+    fn unpacked(&self, count: fn(&Unpacker) -> u64) -> u64 {
+        self.unpacker.as_ref().map_or(0, count)
+    }
+}
+
+impl Medium for Link {
+    fn cells(&mut self) -> Option<(&mut Receiver, &mut Turns)> {
+        Some((&mut self.receiver, &mut self.turns))
+    }
+    fn ready(&mut self, _: usize) {
+        self.socket.readable = true;
+        self.filling.block(false);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.told_up {
+            return Some(Instant::ZERO);
+        }
+        self.filling.due()
+    }
+    fn come_up(&mut self, _: Instant, told: &mut Vec<Event>) {
+        if !core::mem::replace(&mut self.told_up, true) {
+            told.push(Event::Up);
+        }
+    }
+    fn peer(&self) -> String {
+        self.socket.peer.to_string()
+    }
+    fn turn(
+        &mut self,
+        _: &Registry,
+        now: Instant,
+        inbox: &mut Inbox,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        self.come_up(now, told);
+        self.turns.begin();
+        while self.socket.readable && self.turns.most() > 0 {
+            let count = self.socket.read(inbox, self.turns.most());
+            self.turns.took(count, inbox.octets(count));
+            for slot in 0..count {
+                if let Some(come) = self.socket.peers_own(inbox, slot) {
+                    self.counters.datagrams_in += come.count();
+                    self.datagrams(come, inbox.arrived(slot), told);
+                }
+            }
+        }
+        self.receiver.end(told);
+        self.turns.end(self.socket.readable)
+    }
+    fn send(&mut self, run: &CellRun) {
         self.filling.push(run, &[]);
     }
-
-    /// Sends the packets that are due, as far as the operating system takes them.
-    pub(crate) fn flush(&mut self, registry: &Registry, now: Instant) {
+    fn flush(&mut self, registry: &Registry, now: Instant, _: &mut Vec<Event>) {
         let socket = &mut self.socket;
         while let Some(batch) = self.filling.batch(now, |length| socket.most(length, now)) {
             let packets = batch.packets;
@@ -235,14 +238,7 @@ impl Link {
         }
         socket.await_room(self.filling.is_blocked(), registry);
     }
-
-    /// A count of the datagrams with many cells; 0 with one cell in each.
-    fn unpacked(&self, count: fn(&Unpacker) -> u64) -> u64 {
-        self.unpacker.as_ref().map_or(0, count)
-    }
-
-    /// State and counters.
-    pub(crate) fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![Table::of([Line::of(self)]), self.receiver.table()]
     }
 }

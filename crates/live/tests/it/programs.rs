@@ -17,6 +17,7 @@ use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, NodeId};
 use aerostat_live::world::{Output, World};
+use aerostat_node::atm::Sdus;
 use aerostat_node::host::sockets::{ENDED, Input, OFFER, SOCKETS, SocketLayer, State, ToPrograms};
 use aerostat_node::host::{HostCommand, HostEvent, ServiceKind};
 use aerostat_node::signalling::Sigd;
@@ -27,7 +28,9 @@ use aerostat_wire::aal0::UserCell;
 use aerostat_wire::cell::Pti;
 use aerostat_wire::{ConnectionQos, Qos, Vc};
 use deaths::{DEATHS, Death, die};
-use requests::{accept, add_party, bind, connect, first_leaf, listen, refuse, release, silent};
+use requests::{
+    accept, add_party, bind, connect, first_leaf, listen, refuse, release, silent, within,
+};
 use std::collections::BTreeMap;
 
 const LAB: &str = "
@@ -121,6 +124,9 @@ impl<'a> Net<'a> {
     fn until(&mut self, end: Instant) {
         while self.event(end) {}
     }
+    fn fault(&mut self, what: FaultKind) {
+        self.world.fault(self.builder, what, self.now);
+    }
     fn give(&mut self, node: NodeId, input: Input<'_>) {
         self.world.program(node, input, self.now);
         self.drain();
@@ -156,6 +162,41 @@ impl<'a> Net<'a> {
             other => panic!("{other:?}"),
         }
     }
+    fn status(&mut self, node: NodeId, number: u16, socket: SocketRef) -> Status {
+        match self.done(node, number, Request::Status { socket }) {
+            Answer::Status(status) => *status,
+            other => panic!("{other:?}"),
+        }
+    }
+    /// Opens a permanent connection, with its contract, by requests with this number and the next one.
+    fn permanent(
+        &mut self,
+        node: NodeId,
+        number: u16,
+        label: &str,
+        qos: &str,
+    ) -> (SocketRef, String) {
+        let socket = self.open(node, number);
+        let (label, qos) = (label.to_owned(), qos.to_owned());
+        let open = Request::OpenPermanent { socket, label, qos };
+        match self.done(node, number + 1, open) {
+            Answer::Connected { qos, .. } => (socket, qos),
+            other => panic!("{other:?}"),
+        }
+    }
+    fn write(&mut self, node: NodeId, socket: SocketRef, sdus: impl Into<Sdus>) {
+        let sdus = sdus.into();
+        self.give(node, Input::Write { socket, sdus });
+    }
+    /// The program has read so many PDUs, of so many octets.
+    fn taken(&mut self, node: NodeId, socket: SocketRef, pdus: usize, octets: usize) {
+        let taken = Input::Taken {
+            socket,
+            pdus,
+            octets,
+        };
+        self.give(node, taken);
+    }
     fn listener(&mut self, node: NodeId) -> (SocketRef, String) {
         let socket = self.open(node, 100);
         let Answer::Bound { address } = self.done(node, 101, bind(socket, "", "")) else {
@@ -166,17 +207,11 @@ impl<'a> Net<'a> {
     }
     fn connect(&mut self, node: NodeId, number: u16, called: &str, qos: &str) -> SocketRef {
         let socket = self.open(node, number + 1000);
-        let request = Request::Connect {
-            socket,
-            called: called.into(),
-            sap: String::new(),
-            qos: qos.into(),
-            timeout: 20_000,
-            multipoint: false,
-            reports: false,
-            user_data: UserData::default(),
-        };
-        self.ask(node, number, request);
+        self.ask(
+            node,
+            number,
+            within(20_000, connect(socket, called, qos, silent())),
+        );
         socket
     }
     /// Offers to a node that it has not been told before number `from`.
@@ -237,9 +272,7 @@ fn an_offer_that_nobody_answers_is_refused_and_a_listener_has_its_backlog() {
     net.until(net.now + OFFER);
     let (unanswered, _) = net.failure(x, 1).expect("the first call fails");
     assert_eq!((unanswered.errno, unanswered.cause), (110, 18));
-    let Answer::Status(status) = net.done(y, 9, Request::Status { socket: listener }) else {
-        panic!("no status")
-    };
+    let status = net.status(y, 9, listener);
     assert_eq!((status.missed, status.offers), (3, 0));
     let late = net.done(y, 10, accept(listener, 1, "", silent()));
     assert!(matches!(late, Answer::Failed(f) if f.errno == 9 && f.field == "offer"));
@@ -252,11 +285,7 @@ fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_witho
     let (x, y) = (net.node("x"), net.node("y"));
     let mut ends = Vec::new();
     for (node, label) in [(x, "0.100"), (y, "0.101")] {
-        let socket = net.open(node, 1);
-        let (label, qos) = (label.to_owned(), "ubr:sdu=9180".to_owned());
-        let open = Request::OpenPermanent { socket, label, qos };
-        let answer = net.done(node, 2, open);
-        assert!(matches!(answer, Answer::Connected { .. }), "{answer:?}");
+        let (socket, _) = net.permanent(node, 1, label, "ubr:sdu=9180");
         ends.push(socket);
     }
     let mut written = 0;
@@ -264,14 +293,7 @@ fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_witho
     while written < 500 {
         if net.world.asks_to_write(x, ends[0]) {
             written += 1;
-            let (socket, sdu) = (ends[0], vec![7; 9180]);
-            net.give(
-                x,
-                Input::Write {
-                    socket,
-                    sdus: sdu.into(),
-                },
-            );
+            net.write(x, ends[0], vec![7; 9180]);
             continue;
         }
         held += 1;
@@ -280,13 +302,9 @@ fn a_slow_contract_holds_the_program_and_a_permanent_connection_carries_on_witho
     assert!(held > 10, "the adapter never was full");
     net.give(x, Input::Closed { socket: ends[0] });
     net.until(net.now + Duration::from_secs(2));
-    let Answer::Status(status) = net.done(y, 9, Request::Status { socket: ends[1] }) else {
-        panic!("no status")
-    };
+    let status = net.status(y, 9, ends[1]);
     assert_eq!(status.received, (500, 500 * 9180));
-    let Answer::Status(status) = net.done(x, 9, Request::Status { socket: ends[0] }) else {
-        panic!("no status")
-    };
+    let status = net.status(x, 9, ends[0]);
     assert_eq!((status.sent.0, status.refused, status.unsent), (500, 0, 0));
 }
 
@@ -471,22 +489,13 @@ fn a_program_sees_the_interface_of_its_host() {
     let after = seen(&mut net, x, false, false);
     assert_eq!((after.cells_sent, after.cells_received), (0, 0));
     // Seven cells of a program, each an SDU.
-    let socket = net.open(x, 500);
-    let (label, qos) = ("0.100".to_owned(), "aal0,ubr".to_owned());
-    let open = Request::OpenPermanent { socket, label, qos };
-    assert!(matches!(net.done(x, 501, open), Answer::Connected { .. }));
+    let (socket, _) = net.permanent(x, 500, "0.100", "aal0,ubr");
     let (pti, clp, payload) = (Pti::new(0), false, [0; 48]);
     for _ in 0..7 {
         let sdu = UserCell { pti, clp, payload }
             .encode(Vc::new(0, 0))
             .to_vec();
-        net.give(
-            x,
-            Input::Write {
-                socket,
-                sdus: sdu.into(),
-            },
-        );
+        net.write(x, socket, sdu);
     }
     net.until(net.now + Duration::from_millis(10));
     let interface = seen(&mut net, x, false, false);

@@ -87,27 +87,27 @@ crate::rows! {
     }
 
     /// One row for each QoS entry of an MPOA client, in the order in which packets are matched.
-    pub struct QosRow: "qos.qos" {
+    pub struct QosRow: "qos.qos" for (entry: &QosEntry, packets: u64, flows: usize, fallbacks: usize) {
         /// IP address of the sender; `0.0.0.0` is any.
-        pub source: Ipv4Addr,
+        pub source: Ipv4Addr = entry.filter.source,
         /// Port of the sender; 0 is any.
-        pub source_port: u16,
+        pub source_port: u16 = entry.filter.source_port,
         /// IP address of the receiver; `0.0.0.0` is any.
-        pub destination: Ipv4Addr,
+        pub destination: Ipv4Addr = entry.filter.destination,
         /// Port of the receiver; 0 is any.
-        pub port: u16,
+        pub port: u16 = entry.filter.destination_port,
         /// `any`, or the protocol.
-        pub protocol: Name,
+        pub protocol: Name = entry.filter.protocol_name().into(),
         /// Traffic to the receiver, as in qos(7).
-        pub tx: TrafficParams,
+        pub tx: TrafficParams = entry.qos.tx,
         /// Traffic back.
-        pub rx: TrafficParams,
+        pub rx: TrafficParams = entry.qos.rx,
         /// Flows that fit it at the end.
-        pub flows: usize,
+        pub flows: usize = flows,
         /// Flows of these that make do with best effort.
-        pub fallbacks: usize,
+        pub fallbacks: usize = fallbacks,
         /// Packets that fitted it.
-        pub packets: u64,
+        pub packets: u64 = packets,
     }
 
     /// One row for each resolution that an MPOA server has made for a client.
@@ -180,20 +180,10 @@ pub(crate) fn client(seen: &mpc::MpcSnapshot) -> Vec<Table> {
 
 /// The QoS entries of a client, and how many flows match each.
 pub(crate) fn qos(seen: &mpc::MpcSnapshot) -> Table {
-    let row = |(QosEntry { filter, qos }, packets): (&QosEntry, &u64)| {
-        let flows = || (seen.ingress.iter()).filter(|row| row.filter == Some(*filter));
-        QosRow {
-            source: filter.source,
-            source_port: filter.source_port,
-            destination: filter.destination,
-            port: filter.destination_port,
-            protocol: filter.protocol_name().into(),
-            tx: qos.tx,
-            rx: qos.rx,
-            flows: flows().count(),
-            fallbacks: flows().filter(|row| row.fallback).count(),
-            packets: *packets,
-        }
+    let row = |(entry, packets): (&QosEntry, &u64)| {
+        let flows = || (seen.ingress.iter()).filter(|row| row.filter == Some(entry.filter));
+        let fallbacks = flows().filter(|row| row.fallback).count();
+        QosRow::of(entry, *packets, flows().count(), fallbacks)
     };
     Table::of(seen.qos.iter().zip(&seen.qos_packets).map(row))
 }

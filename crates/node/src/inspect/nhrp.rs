@@ -63,55 +63,34 @@ crate::rows! {
     }
 
     /// One row for each destination that an NHRP client knows; `shortcuts` has them for all nodes.
-    pub struct Way: "nhrp.ways" {
+    pub struct Way: "nhrp.ways" for (seen: &client::EntryRow, now: Instant) {
         /// IP address or network.
-        pub destination: String,
+        pub destination: String = match Network(seen.destination.into(), seen.prefix_len) {
+            network if network.1 < 32 => network.to_string(),
+            _ => seen.destination.to_string(),
+        },
         /// State of the entry.
-        pub state: Name,
+        pub state: Name = seen.state.name().into(),
         /// ATM address of the next hop.
-        pub atm: Option<AtmAddress>,
+        pub atm: Option<AtmAddress> = seen.nbma,
         /// Largest packet there.
-        pub mtu_octets: u16 as Detail(3),
+        pub mtu_octets: u16 as Detail(3) = seen.mtu,
         /// Seconds for which it still holds.
-        pub left_s: Option<u64>,
+        pub left_s: Option<u64> = seen.until.map(|until| until.since(now).as_secs()),
         /// Server that answered.
-        pub responder: Option<Ipv4Addr> as Detail(6),
+        pub responder: Option<Ipv4Addr> as Detail(6) = seen.responder,
         /// Servers on the way of the request.
-        pub servers: usize as Detail(5),
+        pub servers: usize as Detail(5) = seen.servers,
         /// VPI.VCI of the connection.
-        pub vc: Option<Vc>,
+        pub vc: Option<Vc> = seen.vc,
         /// Packets sent.
-        pub packets: u64,
+        pub packets: u64 = seen.packets,
         /// `yes` if the answer is authoritative, not cached.
-        pub authoritative: Option<bool> as Detail(0),
+        pub authoritative: Option<bool> as Detail(0) = seen.nbma.map(|_| seen.authoritative),
         /// Code of the last negative answer.
-        pub last_code: Option<u16> as Detail(1),
+        pub last_code: Option<u16> as Detail(1) = seen.last_code,
         /// Cause of the last call that failed, or of a release that was not normal.
-        pub last_cause: Option<u8> as Detail(2),
-    }
-}
-
-impl Way {
-    fn of(seen: &client::EntryRow, now: Instant) -> Self {
-        let network = Network(seen.destination.into(), seen.prefix_len);
-        Self {
-            destination: if seen.prefix_len < 32 {
-                network.to_string()
-            } else {
-                seen.destination.to_string()
-            },
-            state: seen.state.name().into(),
-            atm: seen.nbma,
-            mtu_octets: seen.mtu,
-            left_s: seen.until.map(|until| until.since(now).as_secs()),
-            responder: seen.responder,
-            servers: seen.servers,
-            vc: seen.vc,
-            packets: seen.packets,
-            authoritative: seen.nbma.map(|_| seen.authoritative),
-            last_code: seen.last_code,
-            last_cause: seen.last_cause.map(|cause| cause.0),
-        }
+        pub last_cause: Option<u8> as Detail(2) = seen.last_cause.map(|cause| cause.0),
     }
 }
 

@@ -1,72 +1,8 @@
 //! The messages as octets, in the form of [`codec`](crate::split::codec).
 
-use super::split::{FromIlmid, Start, ToIlmid};
-use super::{
-    Config, Limits, Link, NniSignalling, Params, Peer, Pvc, PvcStatus, Side, Snapshot, State,
-};
-use crate::{split_choice, split_record};
-
-split_record!(Start {
-    life,
-    config,
-    former
-});
-split_record!(Config {
-    side,
-    system,
-    name,
-    number,
-    version,
-    prefixes,
-    lecs,
-    esis,
-    detect,
-    nni,
-    pvcs,
-    line_rate,
-    params,
-    limits
-});
-split_record!(Params {
-    response,
-    tries,
-    poll
-});
-split_record!(Limits {
-    prefixes,
-    addresses,
-    services
-});
-split_record!(Pvc {
-    vc,
-    path,
-    tx,
-    rx,
-    status
-});
-split_record!(Peer {
-    number,
-    name,
-    system,
-    up_time,
-    version,
-    device,
-    vpi_bits,
-    vci_bits,
-    nni,
-    registers
-});
-split_record!(Snapshot {
-    side,
-    state,
-    peer,
-    version,
-    link,
-    prefixes,
-    addresses,
-    services,
-    counters
-});
+use super::split::{FromIlmid, ToIlmid};
+use super::{Link, NniSignalling, PvcStatus, Side, State};
+use crate::split_choice;
 
 split_choice!(Side { 1 Network; 2 User; });
 split_choice!(NniSignalling { 1 None; 2 Iisp; 3 Pnni; });

@@ -86,15 +86,17 @@ pub enum Side {
 /// A network prefix: the first 13 octets of addresses.
 pub type Prefix = [u8; 13];
 
-/// Timers. Source: af-ilmi-0065.000 clause 8.3 (T, and K of the polls); the response time is the one of linux-atm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// How long a response may take before the request is repeated.
-    pub response: Duration,
-    /// Number of attempts before the peer counts as lost, except while establishing.
-    pub tries: u32,
-    /// T: interval between polls of the attachment point.
-    pub poll: Duration,
+crate::split_record! {
+    /// Timers. Source: af-ilmi-0065.000 clause 8.3 (T, and K of the polls); the response time is the one of linux-atm.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// How long a response may take before the request is repeated.
+        pub response: Duration,
+        /// Number of attempts before the peer counts as lost, except while establishing.
+        pub tries: u32,
+        /// T: interval between polls of the attachment point.
+        pub poll: Duration,
+    }
 }
 
 impl Default for Params {
@@ -107,15 +109,17 @@ impl Default for Params {
     }
 }
 
-/// Bounds on what the other side can make this end store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Prefixes.
-    pub prefixes: usize,
-    /// Addresses.
-    pub addresses: usize,
-    /// Addresses of LECSs.
-    pub services: usize,
+crate::split_record! {
+    /// Bounds on what the other side can make this end store.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Limits {
+        /// Prefixes.
+        pub prefixes: usize,
+        /// Addresses.
+        pub addresses: usize,
+        /// Addresses of LECSs.
+        pub services: usize,
+    }
 }
 
 impl Default for Limits {
@@ -128,38 +132,40 @@ impl Default for Limits {
     }
 }
 
-/// Configuration of an IME.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// The kind of this end.
-    pub side: Side,
-    /// Identifier of the whole system: a MAC address of its own.
-    pub system: MacAddr,
-    /// `atmfPortMyIfName`.
-    pub name: String,
-    /// `atmfPortMyIfIdentifier`: number of the port in the system.
-    pub number: i32,
-    /// The highest UNI version that this side speaks.
-    pub version: Version,
-    /// Network side: prefixes to offer.
-    pub prefixes: Vec<Prefix>,
-    /// Network side: addresses of LECSs for the service registry.
-    pub lecs: Vec<AtmAddress>,
-    /// User side: end system identifiers to register under each prefix.
-    pub esis: Vec<MacAddr>,
-    /// True if the kind of the other end is unknown: [`Event::Link`] reports it, and addresses are used only between a
-    /// host and a switch. `side` tells whether this end is a switch or a host.
-    pub detect: bool,
-    /// Signalling of this end towards a switch, if this end is a switch.
-    pub nni: NniSignalling,
-    /// Permanent connections of the interface.
-    pub pvcs: Vec<Pvc>,
-    /// Rate of the line, cells/s: peak rate of permanent connections without a peak rate.
-    pub line_rate: u32,
-    /// Timers.
-    pub params: Params,
-    /// Bounds.
-    pub limits: Limits,
+crate::split_record! {
+    /// Configuration of an IME.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Config {
+        /// The kind of this end.
+        pub side: Side,
+        /// Identifier of the whole system: a MAC address of its own.
+        pub system: MacAddr,
+        /// `atmfPortMyIfName`.
+        pub name: String,
+        /// `atmfPortMyIfIdentifier`: number of the port in the system.
+        pub number: i32,
+        /// The highest UNI version that this side speaks.
+        pub version: Version,
+        /// Network side: prefixes to offer.
+        pub prefixes: Vec<Prefix>,
+        /// Network side: addresses of LECSs for the service registry.
+        pub lecs: Vec<AtmAddress>,
+        /// User side: end system identifiers to register under each prefix.
+        pub esis: Vec<MacAddr>,
+        /// True if the kind of the other end is unknown: [`Event::Link`] reports it, and addresses are used only
+        /// between a host and a switch. `side` tells whether this end is a switch or a host.
+        pub detect: bool,
+        /// Signalling of this end towards a switch, if this end is a switch.
+        pub nni: NniSignalling,
+        /// Permanent connections of the interface.
+        pub pvcs: Vec<Pvc>,
+        /// Rate of the line, cells/s: peak rate of permanent connections without a peak rate.
+        pub line_rate: u32,
+        /// Timers.
+        pub params: Params,
+        /// Bounds.
+        pub limits: Limits,
+    }
 }
 
 impl Config {
@@ -274,29 +280,31 @@ aerostat_wire::named! {
     }
 }
 
-/// Properties of the other side; `None` for objects that it does not support.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Peer {
-    /// Number of its port.
-    pub number: Option<i32>,
-    /// Name of its port.
-    pub name: Option<Vec<u8>>,
-    /// Identifier of its system.
-    pub system: Option<Vec<u8>>,
-    /// When it started, in hundredths of a second before now.
-    pub up_time: Option<u32>,
-    /// The highest UNI version that it speaks.
-    pub version: Option<Version>,
-    /// Device type: 1 is a host, 2 a switch.
-    pub device: Option<i32>,
-    /// Bits of its VPIs.
-    pub vpi_bits: Option<i32>,
-    /// Bits of its VCIs.
-    pub vci_bits: Option<i32>,
-    /// Signalling towards switches: 1 means none, 2 IISP, 3 PNNI.
-    pub nni: Option<i32>,
-    /// False if it tells that it does not register addresses.
-    pub registers: Option<bool>,
+crate::split_record! {
+    /// Properties of the other side; `None` for objects that it does not support.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Peer {
+        /// Number of its port.
+        pub number: Option<i32>,
+        /// Name of its port.
+        pub name: Option<Vec<u8>>,
+        /// Identifier of its system.
+        pub system: Option<Vec<u8>>,
+        /// When it started, in hundredths of a second before now.
+        pub up_time: Option<u32>,
+        /// The highest UNI version that it speaks.
+        pub version: Option<Version>,
+        /// Device type: 1 is a host, 2 a switch.
+        pub device: Option<i32>,
+        /// Bits of its VPIs.
+        pub vpi_bits: Option<i32>,
+        /// Bits of its VCIs.
+        pub vci_bits: Option<i32>,
+        /// Signalling towards switches: 1 means none, 2 IISP, 3 PNNI.
+        pub nni: Option<i32>,
+        /// False if it tells that it does not register addresses.
+        pub registers: Option<bool>,
+    }
 }
 
 crate::counters! {
@@ -328,27 +336,29 @@ crate::counters! {
     }
 }
 
-/// The state of an IME.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
-    /// The kind of this end.
-    pub side: Side,
-    /// State.
-    pub state: State,
-    /// The other side.
-    pub peer: Peer,
-    /// UNI version in use, once both versions are known.
-    pub version: Option<Version>,
-    /// The kind of link, once both ends are known.
-    pub link: Option<Link>,
-    /// Prefixes set (network side) or assigned (user side).
-    pub prefixes: Vec<Prefix>,
-    /// Addresses registered.
-    pub addresses: Vec<AtmAddress>,
-    /// LECSs offered (network side) or found (user side).
-    pub services: Vec<AtmAddress>,
-    /// Counters.
-    pub counters: Counters,
+crate::split_record! {
+    /// The state of an IME.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Snapshot {
+        /// The kind of this end.
+        pub side: Side,
+        /// State.
+        pub state: State,
+        /// The other side.
+        pub peer: Peer,
+        /// UNI version in use, once both versions are known.
+        pub version: Option<Version>,
+        /// The kind of link, once both ends are known.
+        pub link: Option<Link>,
+        /// Prefixes set (network side) or assigned (user side).
+        pub prefixes: Vec<Prefix>,
+        /// Addresses registered.
+        pub addresses: Vec<AtmAddress>,
+        /// LECSs offered (network side) or found (user side).
+        pub services: Vec<AtmAddress>,
+        /// Counters.
+        pub counters: Counters,
+    }
 }
 
 /// One end of a link.

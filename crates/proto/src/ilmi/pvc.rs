@@ -21,19 +21,21 @@ pub enum PvcStatus {
     LocalDown = 5,
 }
 
-/// A permanent connection on this interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pvc {
-    /// Its label. The VCI of a path has no meaning.
-    pub vc: Vc,
-    /// True for a whole path, false for one channel.
-    pub path: bool,
-    /// Traffic from this end of the interface to the other.
-    pub tx: TrafficParams,
-    /// Traffic from the other end.
-    pub rx: TrafficParams,
-    /// Its state.
-    pub status: PvcStatus,
+crate::split_record! {
+    /// A permanent connection on this interface.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Pvc {
+        /// Its label. The VCI of a path has no meaning.
+        pub vc: Vc,
+        /// True for a whole path, false for one channel.
+        pub path: bool,
+        /// Traffic from this end of the interface to the other.
+        pub tx: TrafficParams,
+        /// Traffic from the other end.
+        pub rx: TrafficParams,
+        /// Its state.
+        pub status: PvcStatus,
+    }
 }
 
 impl Pvc {

@@ -33,15 +33,17 @@ pub const MANAGEMENT: ConnId = ConnId(0);
 /// Permanent connections in one message at most.
 pub const PVCS: usize = 512;
 
-/// The start of a daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// Number of this start, from 1: the answer repeats it, and earlier messages belong to an earlier start.
-    pub life: u32,
-    /// This end of the link, without permanent connections: they follow.
-    pub config: Config,
-    /// Addresses that a former daemon has left; `None` if no former daemon had found the other side.
-    pub former: Option<Vec<AtmAddress>>,
+crate::split_record! {
+    /// The start of a daemon.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Start {
+        /// Number of this start, from 1: the answer repeats it, and earlier messages belong to an earlier start.
+        pub life: u32,
+        /// This end of the link, without permanent connections: they follow.
+        pub config: Config,
+        /// Addresses that a former daemon has left; `None` if no former daemon had found the other side.
+        pub former: Option<Vec<AtmAddress>>,
+    }
 }
 
 /// To the daemon.

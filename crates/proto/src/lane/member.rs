@@ -2,17 +2,19 @@
 
 use aerostat_wire::MacAddr;
 
-/// A client that has joined.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Member {
-    /// Its LECID.
-    pub lecid: u16,
-    /// The group addresses whose frames the client wants, besides broadcast; `None`: all groups.
-    pub groups: Option<Vec<MacAddr>>,
-    /// The unicast addresses that the client registered at the ATM address with which it joined, if it must register
-    /// all its addresses. `None`: the client may have other addresses, too, because it is a proxy or joined without an
-    /// address.
-    pub macs: Option<Vec<MacAddr>>,
+crate::split_record! {
+    /// A client that has joined.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Member {
+        /// Its LECID.
+        pub lecid: u16,
+        /// The group addresses whose frames the client wants, besides broadcast; `None`: all groups.
+        pub groups: Option<Vec<MacAddr>>,
+        /// The unicast addresses that the client registered at the ATM address with which it joined, if it must
+        /// register all its addresses. `None`: the client may have other addresses, too, because it is a proxy or
+        /// joined without an address.
+        pub macs: Option<Vec<MacAddr>>,
+    }
 }
 
 impl Member {

@@ -103,19 +103,21 @@ impl LecParams {
     }
 }
 
-/// Bounds of the state that peers and users can make a LEC hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LecLimits {
-    /// Entries of the LE_ARP cache, and destinations of the data plane.
-    pub cache: usize,
-    /// Of these, the MPOA servers that announced themselves.
-    pub servers: usize,
-    /// Frames that wait for one destination.
-    pub queue: usize,
-    /// Data direct connections.
-    pub vccs: usize,
-    /// Group addresses wanted (C15).
-    pub groups: usize,
+crate::split_record! {
+    /// Bounds of the state that peers and users can make a LEC hold.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct LecLimits {
+        /// Entries of the LE_ARP cache, and destinations of the data plane.
+        pub cache: usize,
+        /// Of these, the MPOA servers that announced themselves.
+        pub servers: usize,
+        /// Frames that wait for one destination.
+        pub queue: usize,
+        /// Data direct connections.
+        pub vccs: usize,
+        /// Group addresses wanted (C15).
+        pub groups: usize,
+    }
 }
 
 impl Default for LecLimits {

@@ -19,30 +19,32 @@ use core::net::IpAddr;
 /// that its packets fit, if any.
 pub type FlowName = (AtmAddress, IpAddr, Option<FlowFilter>);
 
-/// Control information of an ingress cache entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IngressInfo {
-    /// Control address of the ingress MPS.
-    pub mps: AtmAddress,
-    /// Destination of the flow.
-    pub destination: IpAddr,
-    /// The QoS entry that its packets fit; each entry makes a flow of its own.
-    pub filter: Option<FlowFilter>,
-    /// Source of the flow that was detected; unspecified if a Trigger asked for the resolution.
-    pub source: IpAddr,
-    /// Code of the last NHRP client information entry; 0 is success.
-    pub code: u8,
-    /// Data address of the egress MPC; zero if unknown.
-    pub egress: AtmAddress,
-    /// Tag to put before each packet.
-    pub tag: Option<u32>,
-    /// Largest IP packet that the egress takes, octets; 0 if unknown.
-    pub mtu: u16,
-    /// Holding time, s.
-    pub holding_s: u16,
-    /// Service categories besides UBR that the egress takes, if the egress told them
-    /// ([`aerostat_wire::mpoa::category`]).
-    pub category: Option<u16>,
+crate::split_record! {
+    /// Control information of an ingress cache entry.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct IngressInfo {
+        /// Control address of the ingress MPS.
+        pub mps: AtmAddress,
+        /// Destination of the flow.
+        pub destination: IpAddr,
+        /// The QoS entry that its packets fit; each entry makes a flow of its own.
+        pub filter: Option<FlowFilter>,
+        /// Source of the flow that was detected; unspecified if a Trigger asked for the resolution.
+        pub source: IpAddr,
+        /// Code of the last NHRP client information entry; 0 is success.
+        pub code: u8,
+        /// Data address of the egress MPC; zero if unknown.
+        pub egress: AtmAddress,
+        /// Tag to put before each packet.
+        pub tag: Option<u32>,
+        /// Largest IP packet that the egress takes, octets; 0 if unknown.
+        pub mtu: u16,
+        /// Holding time, s.
+        pub holding_s: u16,
+        /// Service categories besides UBR that the egress takes, if the egress told them
+        /// ([`aerostat_wire::mpoa::category`]).
+        pub category: Option<u16>,
+    }
 }
 
 impl IngressInfo {
@@ -70,31 +72,33 @@ impl IngressInfo {
     }
 }
 
-/// Control information of an egress cache entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EgressInfo {
-    /// Control address of the egress MPS.
-    pub mps: AtmAddress,
-    /// Its protocol address.
-    pub mps_ip: IpAddr,
-    /// Cache id; with `mps`, this is the name of the entry.
-    pub cache_id: u32,
-    /// The tag under which packets arrive; `None` if they arrive untagged.
-    pub tag: Option<u32>,
-    /// Destination.
-    pub destination: IpAddr,
-    /// Its prefix length, 1..=32.
-    pub prefix: u8,
-    /// Data address of the ingress MPC.
-    pub ingress: AtmAddress,
-    /// Interface of the ELAN on which packets would have arrived.
-    pub itf: usize,
-    /// The ELAN-ID that the MPS gave.
-    pub elan_id: u32,
-    /// Data link header to put before each packet.
-    pub header: Vec<u8>,
-    /// Holding time, s; 0 removes the entry.
-    pub holding_s: u16,
+crate::split_record! {
+    /// Control information of an egress cache entry.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EgressInfo {
+        /// Control address of the egress MPS.
+        pub mps: AtmAddress,
+        /// Its protocol address.
+        pub mps_ip: IpAddr,
+        /// Cache id; with `mps`, this is the name of the entry.
+        pub cache_id: u32,
+        /// The tag under which packets arrive; `None` if they arrive untagged.
+        pub tag: Option<u32>,
+        /// Destination.
+        pub destination: IpAddr,
+        /// Its prefix length, 1..=32.
+        pub prefix: u8,
+        /// Data address of the ingress MPC.
+        pub ingress: AtmAddress,
+        /// Interface of the ELAN on which packets would have arrived.
+        pub itf: usize,
+        /// The ELAN-ID that the MPS gave.
+        pub elan_id: u32,
+        /// Data link header to put before each packet.
+        pub header: Vec<u8>,
+        /// Holding time, s; 0 removes the entry.
+        pub holding_s: u16,
+    }
 }
 
 /// From the daemon to the data plane ("kernel").

@@ -42,22 +42,18 @@ const CHECKSUM: usize = 12;
 /// Octets of the digest.
 const DIGEST: usize = 16;
 
-/// A key shared with a neighbour.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Key {
-    /// Security parameter index, which identifies the key.
-    pub spi: u16,
-    /// The secret, any length.
-    pub secret: Vec<u8>,
-    /// True if the secret itself is sent, as Cisco's routers do. Everybody on the way can read and repeat it.
-    pub clear_text: bool,
+crate::split_record! {
+    /// A key shared with a neighbour.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct Key {
+        /// Security parameter index, which identifies the key.
+        pub spi: u16,
+        /// The secret, any length.
+        pub secret: Vec<u8>,
+        /// True if the secret itself is sent, as Cisco's routers do. Everybody on the way can read and repeat it.
+        pub clear_text: bool,
+    }
 }
-
-crate::split_record!(Key {
-    spi,
-    secret,
-    clear_text,
-});
 
 /// The sender of a packet that has the right signature or password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,39 +126,34 @@ impl Key {
     }
 }
 
-/// A neighbour that shares a key with this station.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Neighbour {
-    /// The key.
-    pub key: Key,
-    /// The protocol address in the neighbour's signatures. What another neighbour with the same key has signed is not
-    /// accepted from this one.
-    pub signs_as: Ipv4Addr,
+crate::split_record! {
+    /// A neighbour that shares a key with this station.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Neighbour {
+        /// The key.
+        pub key: Key,
+        /// The protocol address in the neighbour's signatures. What another neighbour with the same key has signed is
+        /// not accepted from this one.
+        pub signs_as: Ipv4Addr,
+    }
 }
 
-crate::split_record!(Neighbour { key, signs_as });
-
-/// The neighbours of a station that share a key with it, and what others may do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keys {
-    /// The protocol address in this station's own signatures.
-    pub signs_as: Ipv4Addr,
-    /// The neighbours, by the ATM address from which they call.
-    pub neighbours: BTreeMap<AtmAddress, Neighbour>,
-    /// The key for the clients at the other ends of shortcuts. Clients that share no key cannot purge each other's
-    /// entries there, unless [`Self::unsigned`] is set.
-    pub shortcuts: Option<Key>,
-    /// True if messages of callers that share no key are obeyed, and unsigned purges on shortcuts. What such a caller
-    /// has signed is not.
-    pub unsigned: bool,
+crate::split_record! {
+    /// The neighbours of a station that share a key with it, and what others may do.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Keys {
+        /// The protocol address in this station's own signatures.
+        pub signs_as: Ipv4Addr,
+        /// The neighbours, by the ATM address from which they call.
+        pub neighbours: BTreeMap<AtmAddress, Neighbour>,
+        /// The key for the clients at the other ends of shortcuts. Clients that share no key cannot purge each other's
+        /// entries there, unless [`Self::unsigned`] is set.
+        pub shortcuts: Option<Key>,
+        /// True if messages of callers that share no key are obeyed, and unsigned purges on shortcuts. What such a
+        /// caller has signed is not.
+        pub unsigned: bool,
+    }
 }
-
-crate::split_record!(Keys {
-    signs_as,
-    neighbours,
-    shortcuts,
-    unsigned,
-});
 
 impl Default for Keys {
     /// No keys: everybody is obeyed.

@@ -25,7 +25,7 @@
 //! **Standards.** No standard. The model is the socket family with a connection manager in user space (Cambridge,
 //! 1993) and the sockets of linux-atm.
 
-use crate::{split_choice, split_messages, split_record, split_wrapped};
+use crate::{split_choice, split_messages, split_wrapped};
 pub use aerostat_wire::q2931::UserData;
 
 /// Version of these messages.
@@ -257,143 +257,157 @@ pub enum Answer {
     Interface(Interface),
 }
 
-/// Why a request failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The error number of Linux ([`Errno`]).
-    pub errno: u16,
-    /// The cause of Q.850, if the network or the other end refused; else 0.
-    pub cause: u8,
-    /// The field of the request; empty if no field is meant.
-    pub field: String,
-    /// Offset in the text of this field, from 0.
-    pub offset: u16,
-    /// The reason, in one sentence.
-    pub text: String,
-    /// User data of the other end in its refusal.
-    pub user_data: UserData,
+crate::split_record! {
+    /// Why a request failed.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Failure {
+        /// The error number of Linux ([`Errno`]).
+        pub errno: u16,
+        /// The cause of Q.850, if the network or the other end refused; else 0.
+        pub cause: u8,
+        /// The field of the request; empty if no field is meant.
+        pub field: String,
+        /// Offset in the text of this field, from 0.
+        pub offset: u16,
+        /// The reason, in one sentence.
+        pub text: String,
+        /// User data of the other end in its refusal.
+        pub user_data: UserData,
+    }
 }
 
-/// The ATM interface of a host: what its adapter, its signalling and its ILMI know.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interface {
-    /// End system identifier of the adapter.
-    pub esi: [u8; 6],
-    /// Addresses at which the host can be called, with selector 00, in hex digits; the host's own first. At most
-    /// [`ADDRESSES`].
-    pub addresses: Vec<String>,
-    /// LECSs that ILMI has found, in hex digits. At most [`ADDRESSES`].
-    pub lecs: Vec<String>,
-    /// Addresses that were left out of both lists.
-    pub more: u32,
-    /// Rate of the link, cells per second.
-    pub rate: u32,
-    /// True if signalling is up on the link.
-    pub up: bool,
-    /// Bits of VPI and VCI that permanent connections of programs may use.
-    pub label_bits: (u8, u8),
-    /// Single cells of programs.
-    pub aal0: PduCounts,
-    /// PDUs of AAL5, those of signalling and ILMI among them.
-    pub aal5: PduCounts,
-    /// Cells sent to the link.
-    pub cells_sent: u64,
-    /// Cells that came from the link.
-    pub cells_received: u64,
+crate::split_record! {
+    /// The ATM interface of a host: what its adapter, its signalling and its ILMI know.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Interface {
+        /// End system identifier of the adapter.
+        pub esi: [u8; 6],
+        /// Addresses at which the host can be called, with selector 00, in hex digits; the host's own first. At most
+        /// [`ADDRESSES`].
+        pub addresses: Vec<String>,
+        /// LECSs that ILMI has found, in hex digits. At most [`ADDRESSES`].
+        pub lecs: Vec<String>,
+        /// Addresses that were left out of both lists.
+        pub more: u32,
+        /// Rate of the link, cells per second.
+        pub rate: u32,
+        /// True if signalling is up on the link.
+        pub up: bool,
+        /// Bits of VPI and VCI that permanent connections of programs may use.
+        pub label_bits: (u8, u8),
+        /// Single cells of programs.
+        pub aal0: PduCounts,
+        /// PDUs of AAL5, those of signalling and ILMI among them.
+        pub aal5: PduCounts,
+        /// Cells sent to the link.
+        pub cells_sent: u64,
+        /// Cells that came from the link.
+        pub cells_received: u64,
+    }
 }
 
-/// PDUs of an AAL, since the host was switched on, or since they were set to 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PduCounts {
-    /// Sent.
-    pub sent: u64,
-    /// Not sent, because their connection was closed meanwhile.
-    pub not_sent: u64,
-    /// Received.
-    pub received: u64,
-    /// Received with cells missing or damaged.
-    pub damaged: u64,
+crate::split_record! {
+    /// PDUs of an AAL, since the host was switched on, or since they were set to 0.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PduCounts {
+        /// Sent.
+        pub sent: u64,
+        /// Not sent, because their connection was closed meanwhile.
+        pub not_sent: u64,
+        /// Received.
+        pub received: u64,
+        /// Received with cells missing or damaged.
+        pub damaged: u64,
+    }
 }
 
-/// State of a socket.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// `idle`, `bound`, `listening`, `resolving`, `connecting`, `accepting`, `connected`, `ending` or `ended`.
-    pub state: String,
-    /// Own address in hex digits; empty if the socket has no address.
-    pub local: String,
-    /// Address of the other end in hex digits; the IP address while its ATM address is not known; empty if nothing is
-    /// known.
-    pub peer: String,
-    /// Purpose of the call, as in `sap(7)`.
-    pub sap: String,
-    /// The contract, as in `qos(7)`.
-    pub qos: String,
-    /// Label on the link of the host; empty if there is no label.
-    pub label: String,
-    /// Cause of the end; 0 before the end.
-    pub cause: u8,
-    /// The end in words; empty before the end.
-    pub why: String,
-    /// PDUs that its program has sent, and their octets.
-    pub sent: (u64, u64),
-    /// PDUs that were refused: longer than the contract allows, or on a connection that does not send.
-    pub refused: u64,
-    /// PDUs of `sent` that were dropped here, because the call ended or the link went down before they left.
-    pub unsent: u64,
-    /// PDUs that arrived, and their octets.
-    pub received: (u64, u64),
-    /// PDUs of `received` that were dropped, because the program did not read.
-    pub unread: u64,
-    /// PDUs that arrived with cells missing or damaged.
-    pub damaged: u64,
-    /// Offers that wait for an answer.
-    pub offers: u16,
-    /// Calls for this listener that were refused for want of an answer or of room.
-    pub missed: u64,
-    /// Leaves that get what this root of a point-to-multipoint call sends.
-    pub leaves: u16,
-    /// Latest user data of the other end: in its call, answer or release.
-    pub user_data: UserData,
+crate::split_record! {
+    /// State of a socket.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Status {
+        /// `idle`, `bound`, `listening`, `resolving`, `connecting`, `accepting`, `connected`, `ending` or `ended`.
+        pub state: String,
+        /// Own address in hex digits; empty if the socket has no address.
+        pub local: String,
+        /// Address of the other end in hex digits; the IP address while its ATM address is not known; empty if nothing
+        /// is known.
+        pub peer: String,
+        /// Purpose of the call, as in `sap(7)`.
+        pub sap: String,
+        /// The contract, as in `qos(7)`.
+        pub qos: String,
+        /// Label on the link of the host; empty if there is no label.
+        pub label: String,
+        /// Cause of the end; 0 before the end.
+        pub cause: u8,
+        /// The end in words; empty before the end.
+        pub why: String,
+        /// PDUs that its program has sent, and their octets.
+        pub sent: (u64, u64),
+        /// PDUs that were refused: longer than the contract allows, or on a connection that does not send.
+        pub refused: u64,
+        /// PDUs of `sent` that were dropped here, because the call ended or the link went down before they left.
+        pub unsent: u64,
+        /// PDUs that arrived, and their octets.
+        pub received: (u64, u64),
+        /// PDUs of `received` that were dropped, because the program did not read.
+        pub unread: u64,
+        /// PDUs that arrived with cells missing or damaged.
+        pub damaged: u64,
+        /// Offers that wait for an answer.
+        pub offers: u16,
+        /// Calls for this listener that were refused for want of an answer or of room.
+        pub missed: u64,
+        /// Leaves that get what this root of a point-to-multipoint call sends.
+        pub leaves: u16,
+        /// Latest user data of the other end: in its call, answer or release.
+        pub user_data: UserData,
+    }
 }
 
-/// A leaf of a point-to-multipoint call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Party {
-    /// Its number.
-    pub party: u16,
-    /// Its address in hex digits.
-    pub called: String,
-    /// False until it has answered.
-    pub active: bool,
+crate::split_record! {
+    /// A leaf of a point-to-multipoint call.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Party {
+        /// Its number.
+        pub party: u16,
+        /// Its address in hex digits.
+        pub called: String,
+        /// False until it has answered.
+        pub active: bool,
+    }
 }
 
-/// A leaf has left, or its path has failed: one packet at the root's descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// Its number.
-    pub party: u16,
-    /// Cause of Q.850.
-    pub cause: u8,
+crate::split_record! {
+    /// A leaf has left, or its path has failed: one packet at the root's descriptor.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Left {
+        /// Its number.
+        pub party: u16,
+        /// Cause of Q.850.
+        pub cause: u8,
+    }
 }
 
-/// A call that waits for the answer of a listener's program: one packet at the listener's descriptor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
-    /// Its number, for [`Request::Accept`] and [`Request::Refuse`].
-    pub offer: u32,
-    /// Address of the caller in hex digits; empty if the caller gave none.
-    pub caller: String,
-    /// The address that was called.
-    pub called: String,
-    /// Purpose of the call, as in `sap(7)`.
-    pub sap: String,
-    /// The contract as this end sees it, as in `qos(7)`.
-    pub qos: String,
-    /// True if this end would be a leaf of a point-to-multipoint call, which cannot send.
-    pub multipoint: bool,
-    /// User data of the caller.
-    pub user_data: UserData,
+crate::split_record! {
+    /// A call that waits for the answer of a listener's program: one packet at the listener's descriptor.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Offer {
+        /// Its number, for [`Request::Accept`] and [`Request::Refuse`].
+        pub offer: u32,
+        /// Address of the caller in hex digits; empty if the caller gave none.
+        pub caller: String,
+        /// The address that was called.
+        pub called: String,
+        /// Purpose of the call, as in `sap(7)`.
+        pub sap: String,
+        /// The contract as this end sees it, as in `qos(7)`.
+        pub qos: String,
+        /// True if this end would be a leaf of a point-to-multipoint call, which cannot send.
+        pub multipoint: bool,
+        /// User data of the caller.
+        pub user_data: UserData,
+    }
 }
 
 /// Error numbers of Linux, as far as the service uses them. Source: asm-generic/errno-base.h, asm-generic/errno.h.
@@ -490,69 +504,7 @@ split_choice!(Answer {
     0x10a PartyAdded { party, user_data };
     0x10b Parties { parties, more };
 });
-split_record!(Interface {
-    esi,
-    addresses,
-    lecs,
-    more,
-    rate,
-    up,
-    label_bits,
-    aal0,
-    aal5,
-    cells_sent,
-    cells_received
-});
-split_record!(PduCounts {
-    sent,
-    not_sent,
-    received,
-    damaged
-});
-split_record!(Failure {
-    errno,
-    cause,
-    field,
-    offset,
-    text,
-    user_data
-});
-split_record!(Status {
-    state,
-    local,
-    peer,
-    sap,
-    qos,
-    label,
-    cause,
-    why,
-    sent,
-    refused,
-    unsent,
-    received,
-    unread,
-    damaged,
-    offers,
-    missed,
-    leaves,
-    user_data
-});
-split_record!(Party {
-    party,
-    called,
-    active
-});
-split_record!(Left { party, cause });
 split_messages!(Left);
-split_record!(Offer {
-    offer,
-    caller,
-    called,
-    sap,
-    qos,
-    multipoint,
-    user_data
-});
 split_messages!(Offer);
 
 #[cfg(test)]

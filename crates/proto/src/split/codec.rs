@@ -431,9 +431,40 @@ impl Field for Bhli {
     }
 }
 
-/// A structure is its fields in order.
+/// A structure is encoded as its fields in order. The macro takes the declaration of a structure of this crate, or the
+/// name and the fields of a structure that another crate declares:
+///
+/// ```
+/// use aerostat_proto::split::codec::{Field, Reader};
+/// aerostat_proto::split_record! {
+///     /// A door.
+///     #[derive(Debug, PartialEq)]
+///     pub struct Door {
+///         /// Its number.
+///         pub number: u16,
+///         /// True if it is open.
+///         pub open: bool,
+///     }
+/// }
+/// let (door, mut octets) = (Door { number: 7, open: true }, Vec::new());
+/// door.put(&mut octets);
+/// assert_eq!(octets, [0, 7, 1]);
+/// assert_eq!(Door::take(&mut Reader::new(&octets), "door"), Ok(door));
+/// ```
 #[macro_export]
 macro_rules! split_record {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $kind:ident {
+            $( $(#[$about:meta])* $seen:vis $field:ident: $type:ty, )+
+        }
+    ) => {
+        $(#[$meta])*
+        $vis struct $kind {
+            $( $(#[$about])* $seen $field: $type, )+
+        }
+        $crate::split_record!($kind { $($field),+ });
+    };
     ($kind:ident $(<$part:ident>)? { $($field:ident),+ $(,)? }) => {
         impl $(<$part: $crate::split::codec::Field>)? $crate::split::codec::Field for $kind $(<$part>)? {
             fn put(&self, to: &mut Vec<u8>) {

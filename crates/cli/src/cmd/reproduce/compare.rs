@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// A row of a file that `-o csv` has written.
 #[derive(Debug, Deserialize)]
-struct Kept {
+pub(super) struct Kept {
     entry: String,
     row: String,
     model: Option<f64>,
@@ -22,19 +22,19 @@ struct Kept {
 
 rows! {
     /// One row for each row whose model is not that of the file.
-    pub(super) struct Difference: "differences" {
+    pub(super) struct Difference: "differences" for (score: &Score<'_>, median: f64, file: Option<&Kept>) {
         /// Name of the entry.
-        entry: String,
+        entry: String = score.entry.name.clone(),
         /// Name of the row.
-        row: String,
+        row: String = score.row.row.clone(),
         /// Median of this run.
-        model: f64,
+        model: f64 = rounded(median, 4),
         /// Median of the file; none if the file does not have the row.
-        kept: Option<f64>,
+        kept: Option<f64> = file.and_then(|kept| kept.model),
         /// Smallest value of all seeds of the file.
-        low: Option<f64>,
+        low: Option<f64> = file.and_then(|kept| kept.low),
         /// Largest value of all seeds of the file.
-        high: Option<f64>,
+        high: Option<f64> = file.and_then(|kept| kept.high),
     }
 }
 
@@ -79,12 +79,5 @@ fn difference(score: &Score<'_>, kept: Option<&Kept>) -> Option<Difference> {
         let near = 1e-4 + model.abs() * 1e-6;
         (low - near..=high + near).contains(&model)
     });
-    (!same).then(|| Difference {
-        entry: score.entry.name.clone(),
-        row: score.row.row.clone(),
-        model: rounded(model, 4),
-        kept: kept.and_then(|kept| kept.model),
-        low: kept.and_then(|kept| kept.low),
-        high: kept.and_then(|kept| kept.high),
-    })
+    (!same).then(|| Difference::of(score, model, kept))
 }

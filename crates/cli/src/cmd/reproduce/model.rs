@@ -245,15 +245,15 @@ const DETAILS: [&str; 1] = ["signalling.released"];
 
 rows! {
     /// One row for each event of a run.
-    struct EventRow: "events" {
+    struct EventRow: "events" for (seen: &Event) {
         /// Name of the event.
-        event: String,
+        event: String = seen.event.clone(),
         /// The node.
-        node: String,
+        node: String = seen.node.clone(),
         /// Time of the event, s.
-        time: f64,
+        time: f64 = seen.time,
         /// Values for programs; a row of a paper takes them as columns.
-        fields: BTreeMap<String, String>,
+        fields: BTreeMap<String, String> = seen.fields.clone(),
     }
 }
 
@@ -299,12 +299,7 @@ struct Listener<'a> {
 impl Watcher for Listener<'_> {
     fn event(&mut self, event: &Event) {
         if event.milestone || DETAILS.contains(&&*event.event) {
-            self.events.push(EventRow {
-                event: event.event.clone(),
-                node: event.node.clone(),
-                time: event.time,
-                fields: event.fields.clone(),
-            });
+            self.events.push(EventRow::of(event));
         }
     }
     fn interrupted(&self) -> bool {

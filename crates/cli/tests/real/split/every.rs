@@ -73,7 +73,7 @@ fn every_daemon_in_turn(name: &str, how: &str) {
     lab.ok(&[&["up", "-d", "-q", "--split", LAB], &registers[..]].concat());
     let mut processes = Vec::new();
     for node in ["lane", "urku", "s1", "r1"] {
-        let rows = lab.rows(&[node, "processes"]);
+        let rows = lab.inspect(&[node, "processes"]);
         let roles = rows.iter().filter_map(|row| row["process"].as_str());
         processes.extend(roles.map(|role| (node, role.to_owned())));
     }

@@ -60,7 +60,7 @@ fn a_daemon_that_hangs_is_replaced_in_two_seconds_and_stops_nobody() {
     assert_eq!((&row["hung"], &row["restarts"]), (&1.into(), &1.into()));
     assert_eq!(row["last_end"], "hung (stopped) and was killed");
     wait_for("the lab's pings over LANE", || {
-        let rows = lab.rows(&["sello", "port"]);
+        let rows = lab.inspect(&["sello", "port"]);
         !rows.is_empty() && lab.told("sello", "mpc.flow.detected") > 0
     });
     // A daemon started by hand is not the lab's to kill: it loses its seat, and the lab starts its own.
@@ -91,7 +91,7 @@ fn no_healthy_daemon_is_replaced_while_all_cores_are_busy() {
     let lab = Runtime::new("split-busy");
     lab.ok(&["up", "-d", "-q", "--split", "--embedded", LAB]);
     wait_for("the daemons", || {
-        let rows = lab.rows(&["processes"]);
+        let rows = lab.inspect(&["processes"]);
         rows.iter().all(|row| row["state"] == "running")
     });
     let done = AtomicBool::new(false);
@@ -108,7 +108,7 @@ fn no_healthy_daemon_is_replaced_while_all_cores_are_busy() {
         while Instant::now() < until {
             std::thread::sleep(Duration::from_secs(1));
         }
-        let rows = lab.rows(&["processes"]);
+        let rows = lab.inspect(&["processes"]);
         done.store(true, Ordering::Relaxed);
         rows
     });

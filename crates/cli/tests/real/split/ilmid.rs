@@ -14,19 +14,19 @@ const REGISTERS: [&str; 4] = [
 impl Runtime {
     /// The row of a node's ILMI daemon.
     fn ilmid(&self, node: &str) -> Value {
-        let rows = self.rows(&[node, "processes"]);
+        let rows = self.inspect(&[node, "processes"]);
         let row = rows.iter().find(|row| row["process"] == "ilmid");
         row.expect("a seat").clone()
     }
     /// The addresses that ILMI has at a node.
     fn addresses(&self, node: &str) -> Vec<String> {
-        let rows = self.rows(&[node, "ilmi"]);
+        let rows = self.inspect(&[node, "ilmi"]);
         let rows = rows.iter().filter(|row| row["table"] == "addresses");
         rows.map(|row| row["address"].to_string()).collect()
     }
     /// True if ILMI has found the other side everywhere at a node.
     fn verifies(&self, node: &str) -> bool {
-        let rows = self.rows(&[node, "ilmi"]);
+        let rows = self.inspect(&[node, "ilmi"]);
         let mut ends = rows.iter().filter(|row| row["table"] == "ilmi");
         ends.all(|row| row["state"] == "verifying")
     }
@@ -43,7 +43,7 @@ fn a_stopped_ilmid_is_replaced_and_calls_and_addresses_stay() {
     let up = ["up", "-d", "-q", "--split", "--embedded", LAB];
     lab.ok(&[&up[..], &REGISTERS].concat());
     // The LANE servers and routers of this lab do not register, so they have no such daemon.
-    let rows = lab.rows(&["lane", "processes"]);
+    let rows = lab.inspect(&["lane", "processes"]);
     assert!(rows.iter().all(|row| row["process"] != "ilmid"));
     wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
     for (node, how) in [
@@ -69,7 +69,7 @@ fn a_stopped_ilmid_is_replaced_and_calls_and_addresses_stay() {
         assert!(lab.resolved("urku", "10.2.0.10"), "{node}: the shortcut");
         assert_eq!(lab.losses(), losses, "{node}");
         // The refusals are those of the boundary: an honest daemon has none.
-        let rows = lab.rows(&[node, "ilmi"]);
+        let rows = lab.inspect(&[node, "ilmi"]);
         let refused = |row: &&Value| row["counter"] == "daemon_refused" && row["value"] != 0;
         assert!(rows.iter().find(refused).is_none(), "{rows:?}");
     }
@@ -85,7 +85,7 @@ fn a_stopped_ilmid_is_replaced_and_calls_and_addresses_stay() {
     wait_for("the address", || lab.addresses("s1").len() == 1);
     let refused = lab.run(&["ilmid", "r1"]);
     let why = "r1 has no seat for ilmid";
-    assert!(refused.err.contains(why), "{}", refused.err);
+    refused.says(why);
     // SIGHUP: the same process begins anew.
     let cold = lab.told("s1", "ilmi.lost");
     signal(&pid, "HUP");

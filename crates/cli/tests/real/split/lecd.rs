@@ -7,7 +7,7 @@ const ONE_ELAN: &str = "labs/one-elan.atm.yml";
 impl Runtime {
     /// The row of the LANE daemon of a node.
     fn lecd(&self, node: &str) -> Value {
-        let rows = self.rows(&[node, "processes"]);
+        let rows = self.inspect(&[node, "processes"]);
         let lecd = rows.iter().find(|row| row["process"] == "lecd");
         lecd.unwrap().clone()
     }
@@ -31,16 +31,16 @@ impl Runtime {
         pid
     }
     fn lec_state(&self, node: &str) -> Value {
-        self.rows(&[node, "lec"])[0]["state"].clone()
+        self.inspect(&[node, "lec"])[0]["state"].clone()
     }
     fn data_directs(&self, node: &str) -> usize {
-        let rows = self.rows(&[node, "lec"]);
+        let rows = self.inspect(&[node, "lec"]);
         let direct = rows.iter().filter(|row| row["role"] == "data direct");
         direct.count()
     }
     /// The rows of `inspect vc` without counters.
     fn switched(&self) -> Vec<String> {
-        let rows = self.rows(&["vc"]);
+        let rows = self.inspect(&["vc"]);
         let rows = rows.iter().map(|row| {
             ["node", "in_port", "in_vc", "out", "traffic"]
                 .map(|column| row[column].to_string())
@@ -161,7 +161,7 @@ fn lane_daemons_of_a_host_and_a_router_die_and_mpoa_hears_nothing() {
     let refused = lab.run(&["lecd", "urku"]);
     assert_eq!(refused.code, 1);
     let why = format!("lecd of urku is process {pid}");
-    assert!(refused.err.contains(&why), "{}", refused.err);
+    refused.says(&why);
     // SIGHUP: it joins again, in the same process.
     let joins = lab.told("urku", "lane.joined");
     signal(&pid, "HUP");

@@ -103,6 +103,7 @@ struct Loop {
     node: aerostat_lab::model::NodeId,
     link: Link,
     poll: Poll,
+    inbox: Inbox,
     clock: Clock,
     told: Vec<String>,
 }
@@ -133,6 +134,7 @@ impl Loop {
             node,
             link,
             poll,
+            inbox: Inbox::new(Clock::start()),
             clock,
             told: Vec::new(),
         }
@@ -154,13 +156,14 @@ impl Loop {
             let now = self.clock.now();
             self.world.step(now, 256);
             let mut told = Vec::new();
-            self.link.turn(self.poll.registry(), now, &mut told);
+            self.link
+                .turn(self.poll.registry(), now, &mut self.inbox, &mut told);
             while let Some(output) = self.world.poll_output() {
                 if let Output::Outside(_, run) = output {
                     self.link.send(&run);
                 }
             }
-            self.link.flush(now, &mut told);
+            self.link.flush(self.poll.registry(), now, &mut told);
             for event in told {
                 match event {
                     Event::Up => self.world.outside_link(self.node, true, now),
@@ -242,7 +245,7 @@ fn a_peer_that_calls_gets_signalling_and_may_come_again() {
         (run.told("atmtcp.up"), run.link.counters.control_in),
         (2, 2)
     );
-    let row = &run.link.table().rows[0];
+    let row = &run.link.tables()[0].rows[0];
     assert_eq!(
         (&row[0], &row[1]),
         (&Value::Text("listening".into()), &Value::None)
@@ -276,7 +279,8 @@ fn a_slow_peer_loses_whole_sdus() {
     let cells = CellRun::whole(Pdu::new(sdu.clone()), vc);
     for _ in 0..400 {
         run.link.send(&cells);
-        run.link.flush(run.clock.now(), &mut Vec::new());
+        run.link
+            .flush(run.poll.registry(), run.clock.now(), &mut Vec::new());
     }
     let counters = run.link.counters;
     assert!(counters.dropped_out > 0);
@@ -333,7 +337,9 @@ fn turns_as_the_driver_gives(run: &mut Loop, done: impl Fn(&Loop) -> bool) -> us
         assert!(now < end, "{turns} turns in vain; told: {:?}", run.told);
         if more || run.link.poll_timeout().is_some_and(|at| at <= now) {
             let mut told = Vec::new();
-            more = run.link.turn(run.poll.registry(), now, &mut told);
+            more = run
+                .link
+                .turn(run.poll.registry(), now, &mut run.inbox, &mut told);
             turns += 1;
             let traces = told.into_iter().filter_map(|event| match event {
                 Event::Trace(trace) => Some(trace.name.to_owned()),
@@ -410,7 +416,8 @@ fn a_connection_that_says_nothing_gives_way_and_is_closed_at_last() {
             )
             .unwrap();
         run.link.ready(0);
-        run.link.turn(run.poll.registry(), now, &mut told);
+        run.link
+            .turn(run.poll.registry(), now, &mut run.inbox, &mut told);
         told.len()
     };
     let mut early = StdStream::connect(address).unwrap();

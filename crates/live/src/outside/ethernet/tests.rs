@@ -2,10 +2,11 @@ use super::*;
 use crate::clock::Clock;
 use crate::namespace::ip;
 use crate::outside::cable::tests::{A, B, C, cable, in_namespace};
+use crate::outside::tests::bench::Bench;
 use aerostat_node::atm::Pdu;
 use aerostat_proto::Duration;
 use aerostat_wire::Vc;
-use mio::{Events, Poll};
+use mio::Poll;
 
 const MANY: Packing = Packing::Many {
     cells: 28,
@@ -13,47 +14,12 @@ const MANY: Packing = Packing::Many {
     word: true,
 };
 
-struct Bench {
-    links: Vec<Link>,
-    told: Vec<Vec<Event>>,
-    poll: Poll,
-    inbox: Inbox,
-    clock: Clock,
-}
-
-impl Bench {
+impl Bench<Link> {
     fn new(ends: &[(&str, MacAddr)]) -> Self {
-        let poll = Poll::new().unwrap();
-        let link = |(n, end): (usize, &(&str, MacAddr))| {
-            Link::new(*end, MANY, CellRate::OC3, poll.registry(), Token(n)).unwrap()
+        let open = |end: &(&str, MacAddr), registry: &Registry, token| {
+            Link::new(*end, MANY, CellRate::OC3, registry, token)
         };
-        let links: Vec<Link> = ends.iter().enumerate().map(link).collect();
-        let told = ends.iter().map(|_| Vec::new()).collect();
-        Self {
-            links,
-            told,
-            poll,
-            inbox: Inbox::new(Clock::start()),
-            clock: Clock::start(),
-        }
-    }
-    /// Runs until `done`, for at most twenty seconds.
-    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
-        let end = self.clock.now() + Duration::from_secs(20);
-        let mut events = Events::with_capacity(16);
-        while !done(self) {
-            let now = self.clock.now();
-            assert!(now < end, "too slow; told: {:?}", self.told);
-            for (link, told) in self.links.iter_mut().zip(&mut self.told) {
-                link.turn(now, &mut self.inbox, told);
-                link.flush(self.poll.registry(), now, told);
-            }
-            let wait = Duration::from_millis(1);
-            self.poll.poll(&mut events, Some(wait)).unwrap();
-            for event in &events {
-                self.links[event.token().0].ready();
-            }
-        }
+        Self::of(ends, open).unwrap()
     }
     /// Sends until a frame has arrived: an interface that has just come up may lose the first frames.
     fn cross(&mut self, from: usize, to: usize, run: &CellRun) {
@@ -82,15 +48,6 @@ impl Bench {
     fn count(&self, link: usize, wanted: fn(&Event) -> bool) -> usize {
         self.told[link].iter().filter(|event| wanted(event)).count()
     }
-    fn sdus(&self, link: usize) -> Vec<Vec<u8>> {
-        let run = |event: &Event| match event {
-            Event::Cells(run) => Some(run.clone()),
-            _ => None,
-        };
-        let runs: Vec<CellRun> = self.told[link].iter().filter_map(run).collect();
-        let got = crate::assembly::sdus(&runs).into_iter();
-        got.map(|(_, sdu)| sdu).collect()
-    }
 }
 
 fn up(event: &Event) -> bool {
@@ -116,7 +73,7 @@ fn cells_cross_a_cable_whose_ends_go_and_come() {
         // The interface goes down and comes up.
         ip(&["link", "set", "dev", "a", "down"])?;
         bench.until(|bench| bench.count(0, down) == 1);
-        let trouble = |bench: &Bench| bench.links[0].cable.trouble();
+        let trouble = |bench: &Bench<Link>| bench.links[0].cable.trouble();
         let told = |why: &str| Some(format!("the interface a {why}"));
         assert_eq!(trouble(&bench), told("is down"));
         let before = bench.links[0].filling.dropped;
@@ -203,8 +160,8 @@ fn cells_count_at_the_arrival_of_their_frame_although_the_loop_is_late() {
             }
             let (sending, now) = (begin.elapsed(), bench.clock.now());
             let mut told = Vec::new();
-            bench.links[1].ready();
-            bench.links[1].turn(now, &mut bench.inbox, &mut told);
+            bench.links[1].ready(0);
+            bench.links[1].turn(bench.poll.registry(), now, &mut bench.inbox, &mut told);
             let times: Vec<_> = told
                 .iter()
                 .filter_map(|event| match event {
@@ -237,7 +194,8 @@ fn an_interface_that_is_not_there_is_looked_for_less_and_less_often() {
     let (mut now, mut told) = (Instant::ZERO, Vec::new());
     for pause in [250, 500, 1000, 2000, 4000, 8000, 8000] {
         assert_eq!(link.poll_timeout(), Some(now));
-        assert!(!link.turn(now, &mut Inbox::new(Clock::start()), &mut told));
+        let inbox = &mut Inbox::new(Clock::start());
+        assert!(!link.turn(poll.registry(), now, inbox, &mut told));
         now += Duration::from_millis(pause);
     }
     assert!(told.is_empty(), "{told:?}");

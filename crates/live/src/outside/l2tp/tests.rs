@@ -1,12 +1,12 @@
 use super::*;
-use crate::clock::Clock;
+use crate::outside::tests::bench::Bench;
 use crate::outside::tests::free_addresses;
 use aerostat_lab::model::{Gathering, Scope};
 use aerostat_node::atm::Pdu;
 use aerostat_proto::Duration;
 use aerostat_wire::Vc;
 use aerostat_wire::l2tp::Cookie;
-use mio::{Events, Poll};
+use mio::Poll;
 use std::net::UdpSocket as Std;
 
 const VC: Vc = Vc::new(0, 100);
@@ -33,54 +33,11 @@ fn model(ends: L2tpEnds, sublayer: Sublayer, west: bool) -> L2tp {
     }
 }
 
-/// Links, driven by hand.
-struct Bench {
-    links: Vec<Link>,
-    told: Vec<Vec<Event>>,
-    poll: Poll,
-    inbox: Inbox,
-    clock: Clock,
-}
-
-impl Bench {
+impl Bench<Link> {
     fn new(models: &[L2tp]) -> io::Result<Self> {
-        let poll = Poll::new()?;
-        let links: io::Result<Vec<Link>> = (models.iter().zip(0..))
-            .map(|(model, n)| Link::new(model, CellRate::OC3, poll.registry(), Token(n)))
-            .collect();
-        Ok(Self {
-            links: links?,
-            told: models.iter().map(|_| Vec::new()).collect(),
-            poll,
-            inbox: Inbox::new(Clock::start()),
-            clock: Clock::start(),
+        Self::of(models, |model, registry, token| {
+            Link::new(model, CellRate::OC3, registry, token)
         })
-    }
-    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
-        let end = self.clock.now() + Duration::from_secs(20);
-        let mut events = Events::with_capacity(16);
-        while !done(self) {
-            let now = self.clock.now();
-            assert!(now < end, "too slow; told: {:?}", self.told);
-            for (link, told) in self.links.iter_mut().zip(&mut self.told) {
-                link.turn(&mut self.inbox, told);
-                link.flush(self.poll.registry(), now);
-            }
-            let wait = Duration::from_millis(1);
-            self.poll.poll(&mut events, Some(wait)).unwrap();
-            for event in &events {
-                self.links[event.token().0].ready();
-            }
-        }
-    }
-    fn sdus(&self, end: usize) -> Vec<Vec<u8>> {
-        let run = |event: &Event| match event {
-            Event::Cells(run) => Some(run.clone()),
-            _ => None,
-        };
-        let runs: Vec<CellRun> = self.told[end].iter().filter_map(run).collect();
-        let got = crate::assembly::sdus(&runs).into_iter();
-        got.map(|(_, sdu)| sdu).collect()
     }
     /// SDUs of many sizes cross both ways, in order.
     fn exchange(&mut self) {

@@ -1,15 +1,14 @@
 use super::super::cable::tests::{A, B, C, in_namespace};
 use super::*;
 use crate::assembly::{Assembled, Assembly};
-use crate::clock::Clock;
 use crate::namespace::ip;
+use crate::outside::tests::bench::Bench;
 use aerostat_lab::model::{Gathering, SduWire};
 use aerostat_node::atm::Pdu;
 use aerostat_node::inspect::Value;
 use aerostat_proto::Duration;
 use aerostat_wire::cell::Pti;
 use aerostat_wire::{MacAddr, Vc};
-use mio::{Events, Poll};
 
 const TRUNK: Vc = Vc::new(0, 40);
 const PVC: Vc = Vc::new(3, 100);
@@ -47,28 +46,18 @@ fn model(interface: &str, peer: MacAddr, [a, b, c, d]: [u32; 4], word: bool) -> 
 const WEST: [u32; 4] = [1000, 2000, 1001, 2001];
 const EAST: [u32; 4] = [2000, 1000, 2001, 1001];
 
-/// Two links on a cable, driven by hand.
-struct Pair {
-    links: [Link; 2],
-    told: [Vec<Event>; 2],
-    poll: Poll,
-    inbox: Inbox,
-    clock: Clock,
-}
+/// Two links on a cable.
+type Pair = Bench<Link>;
 
 impl Pair {
-    fn new(west: &Mpls, east: &Mpls) -> Self {
-        let poll = Poll::new().unwrap();
-        let link =
-            |model, token| Link::new(model, CellRate::OC3, poll.registry(), Token(token)).unwrap();
-        let links = [link(west, 0), link(east, 1)];
-        let mut pair = Self {
-            links,
-            told: [Vec::new(), Vec::new()],
-            poll,
-            inbox: Inbox::new(Clock::start()),
-            clock: Clock::start(),
+    fn opened(west: &Mpls, east: &Mpls) -> Self {
+        let open = |model: &&Mpls, registry: &Registry, token| {
+            Link::new(model, CellRate::OC3, registry, token)
         };
+        Self::of(&[west, east], open).unwrap()
+    }
+    fn new(west: &Mpls, east: &Mpls) -> Self {
+        let mut pair = Self::opened(west, east);
         pair.until(|pair| pair.links.iter().all(|link| link.cable.own().is_some()));
         // An interface that has just come up may lose the first frames.
         let mut turns = 0_u32;
@@ -83,38 +72,11 @@ impl Pair {
         pair.settle();
         pair
     }
-    /// Runs until `done`, for at most twenty seconds.
-    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
-        let end = self.clock.now() + Duration::from_secs(20);
-        let mut events = Events::with_capacity(16);
-        while !done(self) {
-            let now = self.clock.now();
-            assert!(now < end, "too slow; told: {:?}", self.told);
-            for (link, told) in self.links.iter_mut().zip(&mut self.told) {
-                link.turn(now, &mut self.inbox, told);
-                link.flush(self.poll.registry(), now, told);
-            }
-            let wait = Duration::from_millis(1);
-            self.poll.poll(&mut events, Some(wait)).unwrap();
-            for event in &events {
-                self.links[event.token().0].ready();
-            }
-        }
-    }
     /// Lets what is under way arrive, and forgets it.
     fn settle(&mut self) {
         let at = self.clock.now() + Duration::from_millis(60);
         self.until(|pair| pair.clock.now() >= at);
         self.told.iter_mut().for_each(Vec::clear);
-    }
-    fn runs(&self, end: usize) -> Vec<&CellRun> {
-        fn run(event: &Event) -> Option<&CellRun> {
-            match event {
-                Event::Cells(run) => Some(run),
-                _ => None,
-            }
-        }
-        self.told[end].iter().filter_map(run).collect()
     }
     /// Sends from west and returns what comes out in the east.
     fn cross(&mut self, run: &CellRun) -> CellRun {
@@ -284,17 +246,7 @@ fn a_channel_keeps_its_own_label_at_both_ends_and_others_are_counted() {
         let scope = |mpls: &mut Mpls, scope| mpls.cells.as_mut().unwrap().scope = scope;
         scope(&mut west, Scope::Channel(TRUNK));
         scope(&mut east, Scope::Channel(Vc::new(7, 70)));
-        let poll = Poll::new()?;
-        let links = [(&west, 0), (&east, 1)].map(|(model, token)| {
-            Link::new(model, CellRate::OC3, poll.registry(), Token(token)).unwrap()
-        });
-        let mut pair = Pair {
-            links,
-            told: [Vec::new(), Vec::new()],
-            poll,
-            inbox: Inbox::new(Clock::start()),
-            clock: Clock::start(),
-        };
+        let mut pair = Pair::opened(&west, &east);
         let mut turns = 0_u32;
         pair.until(|pair| {
             if turns.is_multiple_of(50) {

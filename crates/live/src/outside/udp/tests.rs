@@ -38,7 +38,7 @@ impl Bench {
         }
     }
     fn flush(&mut self, now: Instant) {
-        self.link.flush(self.poll.registry(), now);
+        self.link.flush(self.poll.registry(), now, &mut Vec::new());
     }
     fn to_link(&self, from: &StdSocket, octets: &[u8]) {
         let at = self.link.socket.local().unwrap();
@@ -49,14 +49,19 @@ impl Bench {
         let mut told = Vec::new();
         let mut events = Events::with_capacity(4);
         for _ in 0..1000 {
-            self.link.turn(&mut self.inbox, &mut told);
+            self.link.turn(
+                self.poll.registry(),
+                Instant::ZERO,
+                &mut self.inbox,
+                &mut told,
+            );
             if self.link.counters.datagrams_in >= count {
                 return told;
             }
             self.poll
                 .poll(&mut events, Some(Duration::from_millis(10)))
                 .unwrap();
-            self.link.ready();
+            self.link.ready(0);
         }
         panic!("too slow: {:?}", self.link.counters);
     }
@@ -133,7 +138,12 @@ fn datagrams_are_filled_or_leave_in_time() {
     let run = CellRun::whole(Pdu::new(vec![7; 30 * 48 - 8]), Vc::new(0, 40));
     bench.link.send(&run);
     let now = Instant::ZERO + Duration::from_secs(1);
-    bench.link.turn(&mut bench.inbox, &mut Vec::new());
+    bench.link.turn(
+        bench.poll.registry(),
+        Instant::ZERO,
+        &mut bench.inbox,
+        &mut Vec::new(),
+    );
     bench.flush(now);
     assert_eq!(bench.link.counters.cells_out, 28);
     let due = now + Duration::from_micros(100);
@@ -240,13 +250,22 @@ impl Pair {
     fn cross(&mut self, runs: &[CellRun]) -> Vec<CellRun> {
         let now = Instant::ZERO + Duration::from_secs(1);
         runs.iter().for_each(|run| self.links[0].send(run));
-        self.links[0].flush(self.poll.registry(), now);
-        self.links[0].flush(self.poll.registry(), now + Duration::from_secs(1));
+        self.links[0].flush(self.poll.registry(), now, &mut Vec::new());
+        self.links[0].flush(
+            self.poll.registry(),
+            now + Duration::from_secs(1),
+            &mut Vec::new(),
+        );
         let cells: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
         let (mut told, mut events) = (Vec::new(), Events::with_capacity(4));
         let mut got = Vec::new();
         for _ in 0..1000 {
-            self.links[1].turn(&mut self.inbox, &mut told);
+            self.links[1].turn(
+                self.poll.registry(),
+                Instant::ZERO,
+                &mut self.inbox,
+                &mut told,
+            );
             got.extend(told.drain(..).filter_map(|event| match event {
                 Event::Cells(run) => Some(run),
                 _ => None,
@@ -257,7 +276,7 @@ impl Pair {
             }
             let wait = Some(Duration::from_millis(10));
             self.poll.poll(&mut events, wait).unwrap();
-            self.links[1].ready();
+            self.links[1].ready(0);
         }
         panic!("too slow: {:?}", self.links[1].counters);
     }
@@ -346,7 +365,7 @@ fn a_refused_batch_goes_out_as_single_datagrams_with_fragments() {
         }
         let pdu = Pdu::new(vec![1; 65_535]);
         link.send(&CellRun::whole(pdu, Vc::new(0, 40)));
-        link.flush(poll.registry(), Instant::ZERO);
+        link.flush(poll.registry(), Instant::ZERO, &mut Vec::new());
         let counters = link.counters;
         assert_eq!((counters.datagrams_out, counters.errors_out), (7, 0));
         let sending = |link: &Link| (link.socket.sending(), link.socket.batches_out);
@@ -357,10 +376,18 @@ fn a_refused_batch_goes_out_as_single_datagrams_with_fragments() {
         }
         let run = CellRun::whole(Pdu::new(vec![1; 65_535]), Vc::new(0, 40));
         link.send(&run);
-        link.flush(poll.registry(), Instant::ZERO + Duration::from_millis(900));
+        link.flush(
+            poll.registry(),
+            Instant::ZERO + Duration::from_millis(900),
+            &mut Vec::new(),
+        );
         assert_eq!(sending(&link), ("single", 0));
         link.send(&run);
-        link.flush(poll.registry(), Instant::ZERO + Duration::from_secs(1));
+        link.flush(
+            poll.registry(),
+            Instant::ZERO + Duration::from_secs(1),
+            &mut Vec::new(),
+        );
         assert_eq!((sending(&link).0, sending(&link).1 > 0), ("gso", true));
         assert_eq!(link.counters.errors_out, 0);
         Ok(())
@@ -385,13 +412,18 @@ fn a_closed_port_of_the_peer_is_counted_and_the_link_goes_on() {
     send(&mut bench, 10);
     let mut events = Events::with_capacity(4);
     for _ in 0..1000 {
-        bench.link.turn(&mut bench.inbox, &mut Vec::new());
+        bench.link.turn(
+            bench.poll.registry(),
+            Instant::ZERO,
+            &mut bench.inbox,
+            &mut Vec::new(),
+        );
         if bench.link.socket.unreachable >= 10 {
             break;
         }
         let wait = Some(Duration::from_millis(10));
         bench.poll.poll(&mut events, wait).unwrap();
-        bench.link.ready();
+        bench.link.ready(0);
     }
     let counters = bench.link.counters;
     assert_eq!(bench.link.socket.unreachable, 10);
@@ -427,7 +459,12 @@ fn a_turn_takes_a_bounded_number_of_datagrams() {
     }
     let mut turns = 0;
     while bench.link.counters.datagrams_in < 200 {
-        let more = bench.link.turn(&mut bench.inbox, &mut Vec::new());
+        let more = bench.link.turn(
+            bench.poll.registry(),
+            Instant::ZERO,
+            &mut bench.inbox,
+            &mut Vec::new(),
+        );
         turns += 1;
         assert!(bench.link.counters.datagrams_in <= turns * 64);
         assert_eq!(more, bench.link.counters.datagrams_in == turns * 64);

@@ -78,21 +78,13 @@ fn an_answer_changes_the_contract_for_both_ends() {
         assert_eq!(contract(&qos), contract(agreed[0]), "{version}{asked}");
         for ((node, socket), agreed) in [(x, caller), (y, callee)].into_iter().zip(agreed) {
             let number = 40 + node.0 as u16;
-            let Answer::Status(status) = net.done(node, number, Request::Status { socket }) else {
-                panic!("no status")
-            };
+            let status = net.status(node, number, socket);
             let (seen, wanted) = (contract(&status.qos), contract(agreed));
             assert_eq!(seen, wanted, "{version}{asked}");
             // The longest SDU passes; a longer one is a breach of the agreed contract.
             let most: Qos = agreed.parse().unwrap();
             let sdu = vec![7; most.tx.max_sdu.into()];
-            net.give(
-                node,
-                Input::Write {
-                    socket,
-                    sdus: sdu.into(),
-                },
-            );
+            net.write(node, socket, sdu);
         }
         net.until(net.now + Duration::from_secs(1));
         let delivered = |net: &Net<'_>, node: NodeId| {
@@ -107,17 +99,9 @@ fn an_answer_changes_the_contract_for_both_ends() {
         assert_eq!(delivered(&net, y), [most(agreed[0])], "{version}{asked}");
         assert_eq!(delivered(&net, x), [most(agreed[1])], "{version}{asked}");
         let sdu = vec![7; most(agreed[0]) + 1];
-        net.give(
-            x,
-            Input::Write {
-                socket: caller,
-                sdus: sdu.into(),
-            },
-        );
+        net.write(x, caller, sdu);
         net.until(net.now + Duration::from_secs(1));
-        let Answer::Status(status) = net.done(y, 60, Request::Status { socket: callee }) else {
-            panic!("no status")
-        };
+        let status = net.status(y, 60, callee);
         assert_eq!((&*status.state, status.cause), ("ended", 111), "{status:?}");
     }
 }
@@ -138,13 +122,11 @@ fn accepted(net: &mut Net<'_>, node: NodeId, listener: SocketRef) -> SocketRef {
 }
 
 fn status(net: &mut Net<'_>, node: NodeId, socket: SocketRef) -> Status {
-    let Answer::Status(status) = net.done(node, 71, Request::Status { socket }) else {
-        panic!("no status")
-    };
+    let status = net.status(node, 71, socket);
     net.told.retain(|(_, at, what)| {
         *at != node || !matches!(what, ToPrograms::Answer { number: 71, .. })
     });
-    *status
+    status
 }
 
 /// PDUs that the programs of a node got, by socket.
@@ -250,15 +232,8 @@ fn data_and_counts(net: &mut Net<'_>, x: NodeId, y: NodeId, tree: &Tree) {
 
     // What the root sends comes to each; what a leaf writes goes nowhere, and is counted.
     let sdus = Sdus::new(vec![1; 2500], 1000);
-    net.give(x, Input::Write { socket: root, sdus });
-    let sdu = b"back".to_vec();
-    net.give(
-        y,
-        Input::Write {
-            socket: leaf,
-            sdus: sdu.into(),
-        },
-    );
+    net.write(x, root, sdus);
+    net.write(y, leaf, b"back".to_vec());
     net.until(net.now + Duration::from_secs(1));
     for (node, leaf) in [(y, leaf), (y, second), (x, third)] {
         let lengths: Vec<_> = pdus(net, node, leaf).iter().map(Vec::len).collect();
@@ -379,13 +354,7 @@ fn the_last_words_of_a_caller() {
     for number in 0..3 {
         assert!(net.world.asks_to_write(x, root));
         let sdu = vec![number; 1000];
-        net.give(
-            x,
-            Input::Write {
-                socket: root,
-                sdus: sdu.into(),
-            },
-        );
+        net.write(x, root, sdu);
     }
     net.give(x, Input::Closed { socket: root });
     net.until(net.now + Duration::from_secs(2));

@@ -52,9 +52,7 @@ fn arrives(net: &mut Net<'_>, from: &str, called: &str, to: &str) {
         matches!(net.answer(from, 1), Some(Answer::Connected { .. })),
         "{called}"
     );
-    let Answer::Status(status) = net.done(from, 3, Request::Status { socket: caller }) else {
-        panic!("no status")
-    };
+    let status = net.status(from, 3, caller);
     assert_eq!((&*status.state, &status.peer), ("connected", &address));
     for (node, socket) in [(from, caller), (to, listener)] {
         net.give(node, Input::Closed { socket });
@@ -90,9 +88,7 @@ fn the_map_atmarp_and_nhrp_tell_where_an_ip_address_is() {
 
 #[test]
 fn an_ip_address_that_cannot_be_resolved_is_an_error_with_cause_and_hint() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     net.until(Instant::from_secs(5));
     let soon = Duration::from_secs(1);
     for (from, called, errno, cause, words) in [
@@ -165,8 +161,7 @@ fn an_ip_address_that_cannot_be_resolved_is_an_error_with_cause_and_hint() {
     arrives(&mut net, "x", "10.5.0.20", "y");
     // The server is off: its members ask four times, in 15 s. The next call within 5 s is refused at once.
     let hub = net.node("hub");
-    net.world
-        .fault(&builder, FaultKind::Crash(hub, None), net.now);
+    net.fault(FaultKind::Crash(hub, None));
     let (failure, took) = fails(&mut net, "x", "10.5.0.98");
     assert_eq!((failure.errno, failure.cause), (110, 102), "{failure:?}");
     assert_eq!(
@@ -177,8 +172,7 @@ fn an_ip_address_that_cannot_be_resolved_is_an_error_with_cause_and_hint() {
     // What is known stays known.
     arrives(&mut net, "x", "10.5.0.20", "y");
     // It comes back.
-    net.world
-        .fault(&builder, FaultKind::Restart(hub, None), net.now);
+    net.fault(FaultKind::Restart(hub, None));
     net.until(net.now + Duration::from_secs(10));
     let (failure, _) = fails(&mut net, "x", "10.5.0.97");
     assert_eq!(failure.cause, 1);
@@ -187,29 +181,15 @@ fn an_ip_address_that_cannot_be_resolved_is_an_error_with_cause_and_hint() {
 /// The time that a program gives to its call counts from the request.
 #[test]
 fn a_call_waits_for_its_address_no_longer_than_its_program_says() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     net.until(Instant::from_secs(5));
     let (x, hub) = (net.node("x"), net.node("hub"));
-    net.world
-        .fault(&builder, FaultKind::Crash(hub, None), net.now);
+    net.fault(FaultKind::Crash(hub, None));
     let socket = net.open(x, 1);
-    let connect = Request::Connect {
-        socket,
-        called: "10.5.0.98".into(),
-        sap: String::new(),
-        qos: "ubr".into(),
-        timeout: 700,
-        multipoint: false,
-        reports: false,
-        user_data: UserData::default(),
-    };
+    let connect = within(700, connect(socket, "10.5.0.98", "ubr", silent()));
     let began = net.now;
     net.ask(x, 2, connect);
-    let Answer::Status(status) = net.done(x, 3, Request::Status { socket }) else {
-        panic!("no status")
-    };
+    let status = net.status(x, 3, socket);
     assert_eq!((&*status.state, &*status.peer), ("resolving", "10.5.0.98"));
     net.until(began + Duration::from_secs(1));
     let (failure, at) = net.failure(x, 2).unwrap();
@@ -229,9 +209,7 @@ fn a_call_waits_for_its_address_no_longer_than_its_program_says() {
 
 #[test]
 fn calls_to_one_address_share_a_question_and_questions_have_a_limit() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     net.until(Instant::from_secs(5));
     let (x, hub) = (net.node("x"), net.node("hub"));
     let (_, _) = net.listener(net.node("y"));
@@ -243,8 +221,7 @@ fn calls_to_one_address_share_a_question_and_questions_have_a_limit() {
     assert_eq!(net.layer(x).unwrap().counters().resolved, 1);
     assert!(!net.states(x).contains(&State::Resolving));
     // No host answers: the limit of addresses, then that of calls.
-    net.world
-        .fault(&builder, FaultKind::Crash(hub, None), net.now);
+    net.fault(FaultKind::Crash(hub, None));
     for n in 0..QUESTIONS + 1 {
         let called = format!("10.5.0.{}", 100 + n % 150);
         let called = if n < 150 {
@@ -330,9 +307,7 @@ fn leaves_are_called_by_ip_address() {
     assert_eq!(net.failure(x, 5).unwrap().0.cause, 16);
     assert!(questions(&net, x).is_empty());
     net.until(net.now + Duration::from_secs(1));
-    let Answer::Status(status) = net.done(x, 8, Request::Status { socket }) else {
-        panic!("no status")
-    };
+    let status = net.status(x, 8, socket);
     assert_eq!((&*status.state, status.leaves), ("connected", 2));
 }
 
@@ -371,15 +346,15 @@ fn strike(net: &mut Net<'_>, fault: Fault, (x, caller): (NodeId, SocketRef)) {
         Fault::Service => command(net, HostCommand::Crash(ServiceKind::Sockets)),
         Fault::Member => command(net, HostCommand::Crash(ServiceKind::Clip)),
         Fault::MemberReturns => command(net, HostCommand::Restart(ServiceKind::Clip)),
-        Fault::Host => net.world.fault(builder, FaultKind::Crash(x, None), now),
-        Fault::Server => net.world.fault(builder, FaultKind::Crash(hub, None), now),
+        Fault::Host => net.fault(FaultKind::Crash(x, None)),
+        Fault::Server => net.fault(FaultKind::Crash(hub, None)),
         Fault::ServerReturns => {
-            net.world.fault(builder, FaultKind::Crash(hub, None), now);
-            net.world.fault(builder, FaultKind::Restart(hub, None), now);
+            net.fault(FaultKind::Crash(hub, None));
+            net.fault(FaultKind::Restart(hub, None));
         }
         Fault::Link => {
             let link = builder.lab().node(hub).attachment().unwrap().link;
-            net.world.fault(builder, FaultKind::LinkDown(link), now);
+            net.fault(FaultKind::LinkDown(link));
         }
     }
     net.drain();

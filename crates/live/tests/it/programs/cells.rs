@@ -10,12 +10,7 @@ fn a_permanent_connection_carries_single_cells() {
     let (x, y) = (net.node("x"), net.node("y"));
     let mut ends = Vec::new();
     for (node, label) in [(x, "0.100"), (y, "0.101")] {
-        let socket = net.open(node, 1);
-        let (label, qos) = (label.to_owned(), "aal0,ubr:pcr=20000".to_owned());
-        let answer = net.done(node, 2, Request::OpenPermanent { socket, label, qos });
-        let Answer::Connected { qos, .. } = answer else {
-            panic!("{answer:?}")
-        };
+        let (socket, qos) = net.permanent(node, 1, label, "aal0,ubr:pcr=20000");
         assert_eq!(qos, "ubr,aal0:max_pcr=20000,sdu=52");
         ends.push(socket);
     }
@@ -30,13 +25,7 @@ fn a_permanent_connection_carries_single_cells() {
         if net.world.asks_to_write(x, ends[0]) {
             let sdu = cell(written).encode(Vc::new(0, 0)).to_vec();
             let socket = ends[0];
-            net.give(
-                x,
-                Input::Write {
-                    socket,
-                    sdus: sdu.into(),
-                },
-            );
+            net.write(x, socket, sdu);
             written += 1;
             continue;
         }
@@ -51,24 +40,14 @@ fn a_permanent_connection_carries_single_cells() {
     });
     let expected = (0..6000).map(|number| cell(number).encode(Vc::new(0, 101)).to_vec());
     assert!(got.eq(expected));
-    let Answer::Status(status) = net.done(x, 3, Request::Status { socket: ends[0] }) else {
-        panic!("no status")
-    };
+    let status = net.status(x, 3, ends[0]);
     assert_eq!((status.sent, status.unsent), ((6000, 6000 * 52), 0));
     // An SDU that is no cell of user data.
     let (socket, mut sdu) = (ends[0], cell(0).encode(Vc::new(0, 0)).to_vec());
     sdu[..4].copy_from_slice(&8_u32.to_ne_bytes());
-    net.give(
-        x,
-        Input::Write {
-            socket,
-            sdus: sdu.into(),
-        },
-    );
+    net.write(x, socket, sdu);
     net.until(net.now + Duration::from_secs(1));
-    let Answer::Status(status) = net.done(x, 4, Request::Status { socket }) else {
-        panic!("no status")
-    };
+    let status = net.status(x, 4, socket);
     assert_eq!(
         (status.refused, status.cause, status.state.as_str()),
         (1, 111, "ended")

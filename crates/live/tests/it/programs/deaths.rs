@@ -57,14 +57,7 @@ fn call(builder: &Builder<'_>, death: Death, at: usize, others: usize) -> Outcom
         let open = matches!(net.answer(x, 1), Some(Answer::Connected { .. }));
         if open && x_lives && written < 3 && net.world.asks_to_write(x, caller) {
             written += 1;
-            let (socket, sdu) = (caller, vec![written as u8; 1000]);
-            net.give(
-                x,
-                Input::Write {
-                    socket,
-                    sdus: sdu.into(),
-                },
-            );
+            net.write(x, caller, vec![written as u8; 1000]);
         } else if open && x_lives && written == 3 && !released {
             released = true;
             net.give(x, Input::Closed { socket: caller });
@@ -136,8 +129,7 @@ pub(super) fn die(
         }
         Death::CallersHost | Death::CalleesHost => {
             let node = if death == Death::CallersHost { x } else { y };
-            net.world
-                .fault(net.builder, FaultKind::Crash(node, None), now);
+            net.fault(FaultKind::Crash(node, None));
         }
     }
     net.drain();

@@ -11,16 +11,13 @@ fn calls(
     (sap, qos): (&str, &str),
 ) -> SocketRef {
     let socket = net.open(node, number + 1000);
-    let request = Request::Connect {
-        socket,
-        called: called.into(),
-        sap: sap.into(),
-        qos: qos.into(),
-        timeout: 0,
-        multipoint: false,
-        reports: false,
-        user_data: UserData::default(),
-    };
+    let mut request = connect(socket, called, qos, silent());
+    if let Request::Connect {
+        sap: access_point, ..
+    } = &mut request
+    {
+        *access_point = sap.into();
+    }
     net.ask(node, number, request);
     socket
 }
@@ -65,14 +62,7 @@ fn a_call_carries_single_cells_if_both_ends_say_so() {
         assert_eq!(label == "local", far == "x");
         for number in 0..10 {
             assert!(net.world.asks_to_write(x, caller));
-            let (socket, sdu) = (caller, cell(number).encode(Vc::new(0, 0)).to_vec());
-            net.give(
-                x,
-                Input::Write {
-                    socket,
-                    sdus: sdu.into(),
-                },
-            );
+            net.write(x, caller, cell(number).encode(Vc::new(0, 0)).to_vec());
             net.until(net.now + Duration::from_millis(1));
         }
         let got = net.told.iter().filter_map(|(_, at, what)| match what {
@@ -83,18 +73,9 @@ fn a_call_carries_single_cells_if_both_ends_say_so() {
         });
         assert!(got.eq((0..10).map(cell)), "to {far}");
         // What is no cell is a breach of the contract.
-        let (socket, sdu) = (caller, vec![0; 53]);
-        net.give(
-            x,
-            Input::Write {
-                socket,
-                sdus: sdu.into(),
-            },
-        );
+        net.write(x, caller, vec![0; 53]);
         net.until(net.now + Duration::from_millis(100));
-        let Answer::Status(status) = net.done(x, 6, Request::Status { socket: caller }) else {
-            panic!("no status")
-        };
+        let status = net.status(x, 6, caller);
         assert_eq!((&*status.state, status.cause), ("ended", 111));
     }
     // A listener of the lab file takes AAL5 only: AAL parameters cannot be supported.

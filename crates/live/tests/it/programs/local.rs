@@ -16,23 +16,14 @@ fn offer_of(net: &Net<'_>, node: NodeId) -> Option<(u32, String, String)> {
     })
 }
 
-fn status_of(net: &mut Net<'_>, node: NodeId, number: u16, socket: SocketRef) -> Status {
-    match net.done(node, number, Request::Status { socket }) {
-        Answer::Status(status) => *status,
-        other => panic!("{other:?}"),
-    }
-}
-
 /// The link of x is cut, and nothing of the network happens: the call, its answer with another contract, and PDUs need
 /// no time at all. What the reader does not read holds the writer, and nothing is lost.
 #[test]
 fn a_local_call_needs_no_link_and_no_time_and_loses_nothing() {
-    let lab = lab();
-    let builder = Builder::new(&lab, 1, Flavour::Embedded).with_programs();
-    let mut net = Net::new(&builder);
+    let mut net = Net::of(lab());
     let x = net.node("x");
     let cut = FaultKind::LinkDown(net.builder.lab().node(x).attachment().unwrap().link);
-    net.world.fault(&builder, cut, net.now);
+    net.fault(cut);
     net.until(net.now + Duration::from_secs(30));
     let nic = |net: &Net<'_>| {
         let station = net.world.node(x).unwrap().as_station().unwrap();
@@ -84,29 +75,19 @@ fn a_local_call_needs_no_link_and_no_time_and_loses_nothing() {
     assert_eq!((net.now, nic(&net)), (began, cells), "no time, no cell");
     // The reader takes nothing more, so PDUs wait in the writer's descriptor.
     while net.world.asks_to_write(x, caller) {
-        let sdus = vec![0; 2000].into();
-        let socket = caller;
-        net.give(x, Input::Write { socket, sdus });
+        net.write(x, caller, vec![0; 2000]);
     }
     // A PDU that the contract forbids ends the call, as everywhere.
-    let (socket, sdu) = (callee, vec![0; 4001]);
-    net.give(
-        x,
-        Input::Write {
-            socket,
-            sdus: sdu.into(),
-        },
-    );
+    net.write(x, callee, vec![0; 4001]);
     for (number, socket) in [(20, caller), (21, callee)] {
-        let status = status_of(&mut net, x, number, socket);
+        let status = net.status(x, number, socket);
         assert_eq!((&*status.state, status.cause), ("ended", 111), "{status:?}");
     }
     // What waited there is read, and counted.
-    let before = status_of(&mut net, x, 22, caller);
+    let before = net.status(x, 22, caller);
     assert!(net.world.asks_to_write(x, caller));
-    let (socket, sdus) = (caller, vec![0; 2000].into());
-    net.give(x, Input::Write { socket, sdus });
-    let after = status_of(&mut net, x, 23, caller);
+    net.write(x, caller, vec![0; 2000]);
+    let after = net.status(x, 23, caller);
     let of = |status: &Status| (status.sent.0, status.unsent, status.refused);
     let (sent, unsent, refused) = of(&before);
     assert_eq!(of(&after), (sent + 1, unsent + 1, refused), "{after:?}");
@@ -118,29 +99,14 @@ fn window(net: &mut Net<'_>, x: NodeId, caller: SocketRef, callee: SocketRef) {
         let (mut written, mut taken) = (0, 0);
         for _ in 0..5 {
             while net.world.asks_to_write(x, from) {
-                let (socket, sdu) = (from, vec![written as u8; most]);
-                net.give(
-                    x,
-                    Input::Write {
-                        socket,
-                        sdus: sdu.into(),
-                    },
-                );
+                net.write(x, from, vec![written as u8; most]);
                 written += 1;
             }
             assert!(written - taken >= 32, "{written} {taken}");
             let (pdus, octets) = (written - taken, (written - taken) * most);
             taken = written;
             net.told.clear();
-            let socket = to;
-            net.give(
-                x,
-                Input::Taken {
-                    socket,
-                    pdus,
-                    octets,
-                },
-            );
+            net.taken(x, to, pdus, octets);
             assert!(
                 net.told
                     .iter()
@@ -148,8 +114,8 @@ fn window(net: &mut Net<'_>, x: NodeId, caller: SocketRef, callee: SocketRef) {
             );
         }
         let (sent, got) = (
-            status_of(net, x, 10 + from.index() as u16, from),
-            status_of(net, x, 10 + to.index() as u16, to),
+            net.status(x, 10 + from.index() as u16, from),
+            net.status(x, 10 + to.index() as u16, to),
         );
         let all = (written as u64, (written * most) as u64);
         assert_eq!((sent.sent, got.received, got.unread), (all, all, 0));
@@ -345,13 +311,7 @@ fn step(
             };
             if let Some(socket) = from.filter(|_| ends.callee.is_some()) {
                 let sdu = vec![message as u8; 1000];
-                net.give(
-                    x,
-                    Input::Write {
-                        socket,
-                        sdus: sdu.into(),
-                    },
-                );
+                net.write(x, socket, sdu);
             }
         }
         6 => {
@@ -389,7 +349,7 @@ fn kill(net: &mut Net<'_>, manager: &mut Manager, x: NodeId, what: Killed, ends:
             net.world.command(x, crash, now);
         }
         Killed::Host => {
-            net.world.fault(net.builder, FaultKind::Crash(x, None), now);
+            net.fault(FaultKind::Crash(x, None));
         }
     }
     net.drain();
@@ -472,7 +432,7 @@ fn a_local_call_is_refused_with_the_cause_of_its_listener() {
     net.until(net.now + OFFER + Duration::from_millis(1));
     let (failure, _) = net.failure(x, 7).expect("nobody has answered");
     assert_eq!((failure.errno, failure.cause), (110, 18));
-    let left = status_of(&mut net, x, 8, listener);
+    let left = net.status(x, 8, listener);
     assert_eq!((left.offers, left.missed), (0, 1));
 }
 
@@ -499,23 +459,20 @@ fn the_books_of_a_writer_balance_when_the_other_end_dies() {
         // As much as the connection takes at once.
         let mut written = 0_u64;
         while net.world.asks_to_write(x, caller) {
-            let (socket, sdus) = (caller, vec![0; 9180].into());
-            net.give(x, Input::Write { socket, sdus });
+            net.write(x, caller, vec![0; 9180]);
             written += 1;
         }
         net.give(to, Input::Closed { socket: callee });
         net.until(net.now + Duration::from_secs(1));
         assert!(net.ended(x, caller).is_some());
-        let before = status_of(&mut net, x, 4, caller);
+        let before = net.status(x, 4, caller);
         // What waits in the descriptor of the writer meanwhile.
         for _ in 0..5 {
-            let (socket, sdus) = (caller, vec![0; 9180].into());
-            net.give(x, Input::Write { socket, sdus });
+            net.write(x, caller, vec![0; 9180]);
             written += 1;
         }
-        let (socket, sdus) = (caller, vec![0; 9181].into());
-        net.give(x, Input::Write { socket, sdus });
-        let after = status_of(&mut net, x, 5, caller);
+        net.write(x, caller, vec![0; 9181]);
+        let after = net.status(x, 5, caller);
         assert_eq!(after.sent, (written, written * 9180), "{after:?}");
         assert_eq!((after.unsent, after.refused), (before.unsent + 5, 1));
     }

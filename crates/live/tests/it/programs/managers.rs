@@ -102,14 +102,7 @@ fn call(builder: &Builder<'_>, dies: Option<&str>, at: usize) -> Outcome {
         let open = matches!(net.answer(x, 1), Some(Answer::Connected { .. }));
         if open && written < 3 && net.world.asks_to_write(x, caller) {
             written += 1;
-            let (socket, sdu) = (caller, vec![written; 1000]);
-            net.give(
-                x,
-                Input::Write {
-                    socket,
-                    sdus: sdu.into(),
-                },
-            );
+            net.write(x, caller, vec![written; 1000]);
         } else if open && written == 3 {
             written = 4;
             let release = release(caller, 16, UserData::new(b"bye".to_vec()).unwrap());

@@ -70,8 +70,7 @@ fn an_echo_of_the_lab_file_is_reached_inside_the_host_by_name_and_by_ip_address(
         for (number, called) in [(1, "x"), (2, "10.5.0.10")] {
             let caller = net.connect(x, number, called, "ubr:sdu=1000");
             assert_eq!(connected(net, x, number).0, "local", "{called}");
-            let (socket, sdus) = (caller, vec![7; 1000].into());
-            net.give(x, Input::Write { socket, sdus });
+            net.write(x, caller, vec![7; 1000]);
             assert_eq!(octets(net, x, caller), 1000, "it is back at once");
             let counts = |record: &Record<'_>| {
                 (
@@ -99,8 +98,7 @@ fn a_program_of_the_lab_file_waits_for_a_reader_of_the_machine() {
         connected(net, x, 1);
         for _ in 0..100 {
             assert!(net.world.asks_to_write(x, caller), "an echo takes all");
-            let (socket, sdus) = (caller, vec![7; 1000].into());
-            net.give(x, Input::Write { socket, sdus });
+            net.write(x, caller, vec![7; 1000]);
         }
         let waiting = |record: &Record<'_>| {
             (
@@ -111,15 +109,7 @@ fn a_program_of_the_lab_file_waits_for_a_reader_of_the_machine() {
         };
         assert_eq!(last(net, x, "back", waiting), (100, 32, 68));
         while last(net, x, "back", |record| record.waiting()) > 0 {
-            let (socket, pdus, octets) = (caller, 10, 10_000);
-            net.give(
-                x,
-                Input::Taken {
-                    socket,
-                    pdus,
-                    octets,
-                },
-            );
+            net.taken(x, caller, 10, 10_000);
             net.until(net.now + Duration::from_micros(2));
         }
         assert_eq!(octets(net, x, caller), 100_000);
@@ -155,15 +145,7 @@ fn a_caller_of_the_lab_file_stays_inside_the_host() {
             "the reader takes nothing"
         );
         for _ in 0..7 {
-            let (pdus, octets) = (16, 16_000);
-            net.give(
-                x,
-                Input::Taken {
-                    socket,
-                    pdus,
-                    octets,
-                },
-            );
+            net.taken(x, socket, 16, 16_000);
             net.until(net.now + Duration::from_millis(1));
         }
         net.until(net.now + Duration::from_millis(50));
@@ -259,8 +241,7 @@ fn a_program_of_the_lab_file_is_a_leaf_of_a_tree() {
         let party = add_party(root, "x", silent());
         net.ask(x, 3, party);
         for _ in 0..5 {
-            let (socket, sdus) = (root, vec![1; 700].into());
-            net.give(x, Input::Write { socket, sdus });
+            net.write(x, root, vec![1; 700]);
             net.until(net.now + Duration::from_millis(10));
         }
         net.until(net.now + Duration::from_millis(500));

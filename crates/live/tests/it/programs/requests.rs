@@ -28,6 +28,14 @@ pub(super) fn connect(socket: SocketRef, called: &str, qos: &str, user_data: Use
     call(socket, (called, qos), user_data, (false, false))
 }
 
+/// The same call, which waits for its answer so many milliseconds.
+pub(super) fn within(milliseconds: u32, mut call: Request) -> Request {
+    if let Request::Connect { timeout, .. } = &mut call {
+        *timeout = milliseconds;
+    }
+    call
+}
+
 /// A call with which a tree begins.
 pub(super) fn first_leaf(
     socket: SocketRef,

@@ -44,10 +44,7 @@ fn carried(lab: &Lab, qos: &str, bursts: &[Sdus]) -> (Vec<Vec<u8>>, [Status; 2])
     let mut net = Net::new(&builder);
     let (x, y) = (net.node("x"), net.node("y"));
     let ends = [(x, "0.100"), (y, "0.101")].map(|(node, label)| {
-        let socket = net.open(node, 1);
-        let (label, qos) = (label.to_owned(), qos.to_owned());
-        let answer = net.done(node, 2, Request::OpenPermanent { socket, label, qos });
-        assert!(matches!(answer, Answer::Connected { .. }), "{answer:?}");
+        let (socket, _) = net.permanent(node, 1, label, qos);
         (node, socket)
     });
     let (node, socket) = ends[0];
@@ -56,8 +53,7 @@ fn carried(lab: &Lab, qos: &str, bursts: &[Sdus]) -> (Vec<Vec<u8>>, [Status; 2])
         if !net.world.asks_to_write(node, socket) {
             net.until_room(node, socket);
         }
-        let sdus = sdus.clone();
-        net.give(node, Input::Write { socket, sdus });
+        net.write(node, socket, sdus.clone());
     }
     net.until(net.now + Duration::from_secs(20));
     let got = net.told.iter().filter_map(|(_, node, what)| match what {
@@ -65,11 +61,7 @@ fn carried(lab: &Lab, qos: &str, bursts: &[Sdus]) -> (Vec<Vec<u8>>, [Status; 2])
         _ => None,
     });
     let got = got.flatten().collect();
-    let mut status = |node, socket| match net.done(node, 3, Request::Status { socket }) {
-        Answer::Status(status) => *status,
-        other => panic!("{other:?}"),
-    };
-    (got, ends.map(|(node, socket)| status(node, socket)))
+    (got, ends.map(|(node, socket)| net.status(node, 3, socket)))
 }
 
 fn bursts() -> impl Strategy<Value = Vec<(usize, usize, usize)>> {

@@ -46,10 +46,8 @@ fn heard(
     number: u16,
     socket: SocketRef,
 ) -> (String, u8, UserData) {
-    match net.done(node, number, Request::Status { socket }) {
-        Answer::Status(status) => (status.state, status.cause, status.user_data),
-        other => panic!("{other:?}"),
-    }
+    let status = net.status(node, number, socket);
+    (status.state, status.cause, status.user_data)
 }
 
 /// A call that is refused, one that is accepted and released by the callee, one that the caller releases.

@@ -53,17 +53,19 @@ use groups::Groups;
 use owners::Owners;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Configuration of a BUS before its start.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BusConfig {
-    /// Name of the ELAN, for display.
-    pub elan: ElanName,
-    /// S6: own ATM address.
-    pub address: AtmAddress,
-    /// S3.
-    pub max_frame: MaxFrameSize,
-    /// Variables and bounds.
-    pub params: ServerParams,
+crate::split_record! {
+    /// Configuration of a BUS before its start.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct BusConfig {
+        /// Name of the ELAN, for display.
+        pub elan: ElanName,
+        /// S6: own ATM address.
+        pub address: AtmAddress,
+        /// S3.
+        pub max_frame: MaxFrameSize,
+        /// Variables and bounds.
+        pub params: ServerParams,
+    }
 }
 
 impl BusConfig {
@@ -176,38 +178,42 @@ pub struct Bus {
     out: VecDeque<Output>,
 }
 
-/// One row of `inspect bus`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BusRow {
-    /// LECID.
-    pub lecid: u16,
-    /// ATM address.
-    pub address: AtmAddress,
-    /// Label of multicast send.
-    pub vc: Option<Vc>,
-    /// Multicast forward reaches the client.
-    pub forward: bool,
-    /// The client is reached by a point-to-point copy of its own.
-    pub copy: bool,
-    /// Frames of its end system dropped because they exceeded a quota.
-    pub dropped: u64,
+crate::split_record! {
+    /// One row of `inspect bus`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BusRow {
+        /// LECID.
+        pub lecid: u16,
+        /// ATM address.
+        pub address: AtmAddress,
+        /// Label of multicast send.
+        pub vc: Option<Vc>,
+        /// Multicast forward reaches the client.
+        pub forward: bool,
+        /// The client is reached by a point-to-point copy of its own.
+        pub copy: bool,
+        /// Frames of its end system dropped because they exceeded a quota.
+        pub dropped: u64,
+    }
 }
 
-/// A BUS, seen from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BusSnapshot {
-    /// Name of the ELAN.
-    pub elan: ElanName,
-    /// Own address.
-    pub address: AtmAddress,
-    /// Members that the LES named.
-    pub members: usize,
-    /// Connected clients.
-    pub clients: Vec<BusRow>,
-    /// Groups that only some clients want, with the number of these clients.
-    pub groups: Vec<(MacAddr, usize)>,
-    /// Counters.
-    pub counters: BusCounters,
+crate::split_record! {
+    /// A BUS, seen from outside.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BusSnapshot {
+        /// Name of the ELAN.
+        pub elan: ElanName,
+        /// Own address.
+        pub address: AtmAddress,
+        /// Members that the LES named.
+        pub members: usize,
+        /// Connected clients.
+        pub clients: Vec<BusRow>,
+        /// Groups that only some clients want, with the number of these clients.
+        pub groups: Vec<(MacAddr, usize)>,
+        /// Counters.
+        pub counters: BusCounters,
+    }
 }
 
 impl Bus {

@@ -82,47 +82,50 @@ use snapshot::View;
 use split::{FromLecd, ToLecd};
 use std::collections::VecDeque;
 
-/// Configuration of a client before its start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LecConfig {
-    /// C5: the ELAN to join; empty lets the LECS choose.
-    pub elan: ElanName,
-    /// C1: own ATM address; its selector distinguishes the clients of a host.
-    pub address: AtmAddress,
-    /// C6: own MAC address.
-    pub mac: MacAddr,
-    /// C6: further local MAC addresses, registered before the client is a member.
-    pub more_macs: Vec<MacAddr>,
-    /// C2: LAN type wanted; unspecified or Ethernet.
-    pub lan_type: LanType,
-    /// C3: frame size wanted.
-    pub max_frame: MaxFrameSize,
-    /// C29: speak LANE v2 if the LES does.
-    pub v2: bool,
-    /// C34: LLC-multiplexed data direct connections with clients that can, on an ELAN that has a number.
-    pub llc_mux: bool,
-    /// Traffic that it asks for in both directions when it calls another client, whatever its SDU says; `None`: best
-    /// effort.
-    pub data_traffic: Option<TrafficParams>,
-    /// C32: register the group addresses of `groups`, and receive no frames of other groups except broadcast. Not for a
-    /// proxy.
-    pub selective: bool,
-    /// C15: the wanted group addresses; see [`Input::SetGroups`]. Without `selective` they have no effect.
-    pub groups: Vec<MacAddr>,
-    /// C4: represent other MAC addresses (see [`Input::SetRemote`]) and deliver all frames.
-    pub proxy: bool,
-    /// Address of the LECS, configured or from ILMI; tried before the well-known addresses.
-    pub lecs: Option<AtmAddress>,
-    /// Address of the LES (C9). Without `lecs`, no LECS is asked; with `lecs`, this address is used if no LECS answers.
-    pub les: Option<AtmAddress>,
-    /// TLVs that describe this client (MPOA device type); v2 only.
-    pub tlvs: Vec<Tlv>,
-    /// Variables.
-    pub params: LecParams,
-    /// Bounds.
-    pub limits: LecLimits,
-    /// Seed of the random delays.
-    pub seed: u64,
+crate::split_record! {
+    /// Configuration of a client before its start.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LecConfig {
+        /// C5: the ELAN to join; empty lets the LECS choose.
+        pub elan: ElanName,
+        /// C1: own ATM address; its selector distinguishes the clients of a host.
+        pub address: AtmAddress,
+        /// C6: own MAC address.
+        pub mac: MacAddr,
+        /// C6: further local MAC addresses, registered before the client is a member.
+        pub more_macs: Vec<MacAddr>,
+        /// C2: LAN type wanted; unspecified or Ethernet.
+        pub lan_type: LanType,
+        /// C3: frame size wanted.
+        pub max_frame: MaxFrameSize,
+        /// C29: speak LANE v2 if the LES does.
+        pub v2: bool,
+        /// C34: LLC-multiplexed data direct connections with clients that can, on an ELAN that has a number.
+        pub llc_mux: bool,
+        /// Traffic that it asks for in both directions when it calls another client, whatever its SDU says; `None`:
+        /// best effort.
+        pub data_traffic: Option<TrafficParams>,
+        /// C32: register the group addresses of `groups`, and receive no frames of other groups except broadcast. Not
+        /// for a proxy.
+        pub selective: bool,
+        /// C15: the wanted group addresses; see [`Input::SetGroups`]. Without `selective` they have no effect.
+        pub groups: Vec<MacAddr>,
+        /// C4: represent other MAC addresses (see [`Input::SetRemote`]) and deliver all frames.
+        pub proxy: bool,
+        /// Address of the LECS, configured or from ILMI; tried before the well-known addresses.
+        pub lecs: Option<AtmAddress>,
+        /// Address of the LES (C9). Without `lecs`, no LECS is asked; with `lecs`, this address is used if no LECS
+        /// answers.
+        pub les: Option<AtmAddress>,
+        /// TLVs that describe this client (MPOA device type); v2 only.
+        pub tlvs: Vec<Tlv>,
+        /// Variables.
+        pub params: LecParams,
+        /// Bounds.
+        pub limits: LecLimits,
+        /// Seed of the random delays.
+        pub seed: u64,
+    }
 }
 
 impl LecConfig {

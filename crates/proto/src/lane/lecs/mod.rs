@@ -44,21 +44,23 @@ pub const REPORT: Duration = Duration::from_secs(10);
 /// hosts of LANE servers may have a LES for each.
 const CALLS_PER_HOST: usize = 128;
 
-/// Configuration of a LECS before its start.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LecsConfig {
-    /// Own ATM address.
-    pub address: AtmAddress,
-    /// Listen on the two well-known addresses too.
-    pub well_known: bool,
-    /// The ELANs, in order.
-    pub elans: Vec<Elan>,
-    /// How clients are assigned, level by level.
-    pub policies: Vec<Vec<Criterion>>,
-    /// ELAN of clients that name no ELAN and are listed in no ELAN.
-    pub default: Option<ElanName>,
-    /// Variables and bounds.
-    pub params: ServerParams,
+crate::split_record! {
+    /// Configuration of a LECS before its start.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LecsConfig {
+        /// Own ATM address.
+        pub address: AtmAddress,
+        /// Listen on the two well-known addresses too.
+        pub well_known: bool,
+        /// The ELANs, in order.
+        pub elans: Vec<Elan>,
+        /// How clients are assigned, level by level.
+        pub policies: Vec<Vec<Criterion>>,
+        /// ELAN of clients that name no ELAN and are listed in no ELAN.
+        pub default: Option<ElanName>,
+        /// Variables and bounds.
+        pub params: ServerParams,
+    }
 }
 
 impl Default for LecsConfig {

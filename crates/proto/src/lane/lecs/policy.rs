@@ -4,13 +4,15 @@ use super::LecsConfig;
 use aerostat_wire::lane::{ControlFrame, ElanName, LanType, MaxFrameSize, Status, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
 
-/// A set of ATM addresses: those that agree with `value` in the bits set in `mask`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressPattern {
-    /// Value.
-    pub value: AtmAddress,
-    /// Bits that are compared.
-    pub mask: [u8; 20],
+crate::split_record! {
+    /// A set of ATM addresses: those that agree with `value` in the bits set in `mask`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AddressPattern {
+        /// Value.
+        pub value: AtmAddress,
+        /// Bits that are compared.
+        pub mask: [u8; 20],
+    }
 }
 
 impl AddressPattern {
@@ -29,26 +31,28 @@ impl AddressPattern {
     }
 }
 
-/// One ELAN.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Elan {
-    /// Name.
-    pub name: ElanName,
-    /// Its LES.
-    pub les: AtmAddress,
-    /// LESs that take over, in this order, if the first LES is lost.
-    pub standby: Vec<AtmAddress>,
-    /// LAN type.
-    pub lan_type: LanType,
-    /// Frame size.
-    pub max_frame: MaxFrameSize,
-    /// TLVs for its clients: LEC variables, MPC parameters, ELAN-ID.
-    pub tlvs: Vec<Tlv>,
-    /// Patterns of addresses that may join by name, and that belong to this ELAN; empty: every client may join by name,
-    /// no client belongs here by address.
-    pub members: Vec<AddressPattern>,
-    /// MAC addresses of clients that belong to this ELAN.
-    pub macs: Vec<MacAddr>,
+crate::split_record! {
+    /// One ELAN.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Elan {
+        /// Name.
+        pub name: ElanName,
+        /// Its LES.
+        pub les: AtmAddress,
+        /// LESs that take over, in this order, if the first LES is lost.
+        pub standby: Vec<AtmAddress>,
+        /// LAN type.
+        pub lan_type: LanType,
+        /// Frame size.
+        pub max_frame: MaxFrameSize,
+        /// TLVs for its clients: LEC variables, MPC parameters, ELAN-ID.
+        pub tlvs: Vec<Tlv>,
+        /// Patterns of addresses that may join by name, and that belong to this ELAN; empty: every client may join by
+        /// name, no client belongs here by address.
+        pub members: Vec<AddressPattern>,
+        /// MAC addresses of clients that belong to this ELAN.
+        pub macs: Vec<MacAddr>,
+    }
 }
 
 impl Elan {

@@ -55,27 +55,29 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Connections that one end system may have without a join, so that no host takes all the room.
 const CALLS_PER_HOST: usize = 16;
 
-/// Configuration of a LES before its start.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LesConfig {
-    /// Name of the ELAN.
-    pub elan: ElanName,
-    /// S1: own ATM address.
-    pub address: AtmAddress,
-    /// S6: ATM address of the BUS.
-    pub bus: AtmAddress,
-    /// S2.
-    pub lan_type: LanType,
-    /// S3.
-    pub max_frame: MaxFrameSize,
-    /// Speak LANE v2 with clients that can.
-    pub v2: bool,
-    /// Number of the ELAN, for v2 clients; 0 if the ELAN has no number.
-    pub elan_id: u32,
-    /// The LECS to report to, if the ELAN has several LESs.
-    pub lecs: Option<AtmAddress>,
-    /// Variables and bounds.
-    pub params: ServerParams,
+crate::split_record! {
+    /// Configuration of a LES before its start.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LesConfig {
+        /// Name of the ELAN.
+        pub elan: ElanName,
+        /// S1: own ATM address.
+        pub address: AtmAddress,
+        /// S6: ATM address of the BUS.
+        pub bus: AtmAddress,
+        /// S2.
+        pub lan_type: LanType,
+        /// S3.
+        pub max_frame: MaxFrameSize,
+        /// Speak LANE v2 with clients that can.
+        pub v2: bool,
+        /// Number of the ELAN, for v2 clients; 0 if the ELAN has no number.
+        pub elan_id: u32,
+        /// The LECS to report to, if the ELAN has several LESs.
+        pub lecs: Option<AtmAddress>,
+        /// Variables and bounds.
+        pub params: ServerParams,
+    }
 }
 
 impl LesConfig {
@@ -228,42 +230,46 @@ pub struct Les {
     out: VecDeque<Output>,
 }
 
-/// One row of `inspect les`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LesRow {
-    /// LECID; 0 before the join.
-    pub lecid: u16,
-    /// ATM address.
-    pub address: AtmAddress,
-    /// `connected`, `joining` or `joined`.
-    pub state: &'static str,
-    /// The client represents other stations.
-    pub proxy: bool,
-    /// The client speaks LANE v2.
-    pub v2: bool,
-    /// Control distribute reaches the client by a point-to-point copy.
-    pub copy: bool,
-    /// Registered MAC addresses.
-    pub macs: Vec<MacAddr>,
-    /// Registered group addresses; `None`: the client wants the frames of all groups.
-    pub groups: Option<Vec<MacAddr>>,
-    /// Label of control direct.
-    pub vc: Option<Vc>,
+crate::split_record! {
+    /// One row of `inspect les`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LesRow {
+        /// LECID; 0 before the join.
+        pub lecid: u16,
+        /// ATM address.
+        pub address: AtmAddress,
+        /// `connected`, `joining` or `joined`.
+        pub state: &'static str,
+        /// The client represents other stations.
+        pub proxy: bool,
+        /// The client speaks LANE v2.
+        pub v2: bool,
+        /// Control distribute reaches the client by a point-to-point copy.
+        pub copy: bool,
+        /// Registered MAC addresses.
+        pub macs: Vec<MacAddr>,
+        /// Registered group addresses; `None`: the client wants the frames of all groups.
+        pub groups: Option<Vec<MacAddr>>,
+        /// Label of control direct.
+        pub vc: Option<Vc>,
+    }
 }
 
-/// A LES, seen from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LesSnapshot {
-    /// Name of the ELAN.
-    pub elan: ElanName,
-    /// Own address.
-    pub address: AtmAddress,
-    /// Address of the BUS.
-    pub bus: AtmAddress,
-    /// Clients.
-    pub clients: Vec<LesRow>,
-    /// Counters.
-    pub counters: LesCounters,
+crate::split_record! {
+    /// A LES, seen from outside.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct LesSnapshot {
+        /// Name of the ELAN.
+        pub elan: ElanName,
+        /// Own address.
+        pub address: AtmAddress,
+        /// Address of the BUS.
+        pub bus: AtmAddress,
+        /// Clients.
+        pub clients: Vec<LesRow>,
+        /// Counters.
+        pub counters: LesCounters,
+    }
 }
 
 impl Les {

@@ -14,24 +14,26 @@ use aerostat_wire::nhrp::{Packet, ProtocolAddress};
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bounds of a client's tables. The client counts how often a bound is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MpcLimits {
-    /// Ingress cache entries.
-    pub ingress: usize,
-    /// Egress cache entries; further impositions are refused with 0x81.
-    pub egress: usize,
-    /// Shortcut connections, opened and accepted; beyond this bound, impositions for new ingress MPCs are refused with
-    /// 0x82.
-    pub shortcuts: usize,
-    /// Control connections.
-    pub control: usize,
-    /// Known MPSs, and MAC addresses of MPSs on one interface.
-    pub mps: usize,
-    /// Packets that wait for a control connection to one MPS.
-    pub queue: usize,
-    /// QoS entries; further calls of [`Input::SetQos`] are refused.
-    pub qos: usize,
+crate::split_record! {
+    /// Bounds of a client's tables. The client counts how often a bound is reached.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MpcLimits {
+        /// Ingress cache entries.
+        pub ingress: usize,
+        /// Egress cache entries; further impositions are refused with 0x81.
+        pub egress: usize,
+        /// Shortcut connections, opened and accepted; beyond this bound, impositions for new ingress MPCs are refused
+        /// with 0x82.
+        pub shortcuts: usize,
+        /// Control connections.
+        pub control: usize,
+        /// Known MPSs, and MAC addresses of MPSs on one interface.
+        pub mps: usize,
+        /// Packets that wait for a control connection to one MPS.
+        pub queue: usize,
+        /// QoS entries; further calls of [`Input::SetQos`] are refused.
+        pub qos: usize,
+    }
 }
 
 impl Default for MpcLimits {
@@ -49,47 +51,51 @@ impl Default for MpcLimits {
     }
 }
 
-/// An MPS that does not announce itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StaticMps {
-    /// The interface on which it is.
-    pub itf: usize,
-    /// Its MAC address there.
-    pub mac: MacAddr,
-    /// Its control address.
-    pub control: AtmAddress,
+crate::split_record! {
+    /// An MPS that does not announce itself.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StaticMps {
+        /// The interface on which it is.
+        pub itf: usize,
+        /// Its MAC address there.
+        pub mac: MacAddr,
+        /// Its control address.
+        pub control: AtmAddress,
+    }
 }
 
-/// Configuration of a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MpcConfig {
-    /// Control address.
-    pub control: AtmAddress,
-    /// Data address: where shortcuts start and end.
-    pub data: AtmAddress,
-    /// MPC-p1 to p6.
-    pub params: MpcParams,
-    /// As egress, answer every request for a tag with a tag. If false, use a tag only where packets could not be
-    /// distinguished without it.
-    pub tag: bool,
-    /// True if the client runs from [`Input::Start`] on; see [`Input::Enable`].
-    pub enabled: bool,
-    /// LANE interfaces that get the Device Type TLV at the start, before they are up. Others get it at `LecUp`.
-    pub itfs: Vec<usize>,
-    /// MPSs that do not announce themselves.
-    pub static_mps: Vec<StaticMps>,
-    /// QoS entries from the start, at most as many as the limit allows; see [`Input::SetQos`].
-    pub qos: Vec<QosEntry>,
-    /// Keys shared with MPSs, and with the clients at the other ends of shortcuts. Messages to them are signed; a
-    /// message without a valid signature gets error 11 and has no effect. Error Indications cannot be signed.
-    pub keys: auth::Keys,
-    /// Bounds.
-    pub limits: MpcLimits,
-    /// SDU of control connections and smallest SDU of shortcuts, octets. A shortcut between ELANs with larger frames is
-    /// opened with the SDU that their packets need.
-    pub max_sdu: u16,
-    /// Seed of the first request id and tag.
-    pub seed: u64,
+crate::split_record! {
+    /// Configuration of a client.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct MpcConfig {
+        /// Control address.
+        pub control: AtmAddress,
+        /// Data address: where shortcuts start and end.
+        pub data: AtmAddress,
+        /// MPC-p1 to p6.
+        pub params: MpcParams,
+        /// As egress, answer every request for a tag with a tag. If false, use a tag only where packets could not be
+        /// distinguished without it.
+        pub tag: bool,
+        /// True if the client runs from [`Input::Start`] on; see [`Input::Enable`].
+        pub enabled: bool,
+        /// LANE interfaces that get the Device Type TLV at the start, before they are up. Others get it at `LecUp`.
+        pub itfs: Vec<usize>,
+        /// MPSs that do not announce themselves.
+        pub static_mps: Vec<StaticMps>,
+        /// QoS entries from the start, at most as many as the limit allows; see [`Input::SetQos`].
+        pub qos: Vec<QosEntry>,
+        /// Keys shared with MPSs, and with the clients at the other ends of shortcuts. Messages to them are signed; a
+        /// message without a valid signature gets error 11 and has no effect. Error Indications cannot be signed.
+        pub keys: auth::Keys,
+        /// Bounds.
+        pub limits: MpcLimits,
+        /// SDU of control connections and smallest SDU of shortcuts, octets. A shortcut between ELANs with larger
+        /// frames is opened with the SDU that their packets need.
+        pub max_sdu: u16,
+        /// Seed of the first request id and tag.
+        pub seed: u64,
+    }
 }
 
 impl MpcConfig {

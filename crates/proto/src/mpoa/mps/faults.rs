@@ -12,24 +12,26 @@ use crate::Instant;
 /// Largest number of stored rows.
 pub(super) const LIMIT: usize = 64;
 
-/// A packet that was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultRow {
-    /// Time of the last refusal.
-    pub at: Instant,
-    /// The type of the packet.
-    pub op: u8,
-    /// The address that it was about: the destination, or the address to be registered.
-    pub destination: Option<IpAddr>,
-    /// Code and kind of the refusal.
-    pub with: RefusedWith,
-    /// If the packet was refused here: the station that sent it. Else: the station that refused it, as the indication
-    /// says.
-    pub peer: Option<AtmAddress>,
-    /// True if the packet was refused here.
-    pub here: bool,
-    /// Number of refusals.
-    pub times: u64,
+crate::split_record! {
+    /// A packet that was refused.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FaultRow {
+        /// Time of the last refusal.
+        pub at: Instant,
+        /// The type of the packet.
+        pub op: u8,
+        /// The address that it was about: the destination, or the address to be registered.
+        pub destination: Option<IpAddr>,
+        /// Code and kind of the refusal.
+        pub with: RefusedWith,
+        /// If the packet was refused here: the station that sent it. Else: the station that refused it, as the
+        /// indication says.
+        pub peer: Option<AtmAddress>,
+        /// True if the packet was refused here.
+        pub here: bool,
+        /// Number of refusals.
+        pub times: u64,
+    }
 }
 
 /// A refusal.

@@ -102,24 +102,26 @@ fn in_packet(time: Duration) -> u16 {
     time.as_secs().try_into().unwrap_or(u16::MAX)
 }
 
-/// One interface of the router: a LAN Emulation client on an ELAN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// The router's number for it.
-    pub itf: u32,
-    /// Router's address on it.
-    pub ip: Ipv4Addr,
-    /// Length of the network prefix, 0..=32.
-    pub prefix_len: u8,
-    /// Router's IPv6 address on it, and the length of its prefix, 0..=128.
-    pub ip6: Option<(Ipv6Addr, u8)>,
-    /// Router's MAC address on it.
-    pub mac: MacAddr,
-    /// ELAN-ID of its ELAN.
-    pub elan_id: u32,
-    /// True if a LANE client is on this interface; else the interface is a Classical IP subnet, whose stations register
-    /// and whose servers are configured.
-    pub lane: bool,
+crate::split_record! {
+    /// One interface of the router: a LAN Emulation client on an ELAN.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Interface {
+        /// The router's number for it.
+        pub itf: u32,
+        /// Router's address on it.
+        pub ip: Ipv4Addr,
+        /// Length of the network prefix, 0..=32.
+        pub prefix_len: u8,
+        /// Router's IPv6 address on it, and the length of its prefix, 0..=128.
+        pub ip6: Option<(Ipv6Addr, u8)>,
+        /// Router's MAC address on it.
+        pub mac: MacAddr,
+        /// ELAN-ID of its ELAN.
+        pub elan_id: u32,
+        /// True if a LANE client is on this interface; else the interface is a Classical IP subnet, whose stations
+        /// register and whose servers are configured.
+        pub lane: bool,
+    }
 }
 
 impl Interface {
@@ -160,7 +162,7 @@ impl Interface {
 parameters! {
     /// Bounds of all state that a peer can make grow.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Limits, LimitRanges {
+    pub struct Limits, LimitRanges, split {
         /// Ingress entries in all.
         ingress: usize = 32768, ANY;
         /// Ingress entries of one client.
@@ -202,39 +204,41 @@ parameters! {
 /// A table without entries serves no client.
 const ANY: core::ops::RangeInclusive<usize> = 1..=1_000_000;
 
-/// Construction parameters of an MPOA server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MpsConfig {
-    /// Control ATM address: MPOA and NHRP packets.
-    pub control: AtmAddress,
-    /// Data ATM address: shortcuts that end at this router.
-    pub data: AtmAddress,
-    /// The router's interfaces; the first gives the address that names the server in NHRP records.
-    pub interfaces: Vec<Interface>,
-    /// MPS-p1 to p7.
-    pub params: MpsParams,
-    /// Bounds.
-    pub limits: Limits,
-    /// Answer with the router's own data address where no client can be the end of the shortcut.
-    pub terminate: bool,
-    /// Let stations register addresses on this router's networks (RFC 2332 §5.2.3); else the answer is code 4.
-    pub register: bool,
-    /// Keys shared with other servers, clients and stations. Messages to them are signed; a message without a valid
-    /// signature gets error 11 and has no effect. Error Indications cannot be signed.
-    pub keys: auth::Keys,
-    /// Next hop servers on networks without LE_ARP (Classical IP), by the address that routes use.
-    pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
-    /// Send Trigger when the router forwards a flow of a client.
-    pub trigger: bool,
-    /// MTU of shortcuts that end here, octets.
-    pub mtu: u16,
-    /// First request id.
-    pub first_request_id: u32,
-    /// First Cache ID; never 0.
-    pub first_cache_id: u32,
-    /// Sequence number of the first Keep-Alive after `Start`. A restart must begin below the number that
-    /// was reached before, so that clients notice it.
-    pub first_sequence: u32,
+crate::split_record! {
+    /// Construction parameters of an MPOA server.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct MpsConfig {
+        /// Control ATM address: MPOA and NHRP packets.
+        pub control: AtmAddress,
+        /// Data ATM address: shortcuts that end at this router.
+        pub data: AtmAddress,
+        /// The router's interfaces; the first gives the address that names the server in NHRP records.
+        pub interfaces: Vec<Interface>,
+        /// MPS-p1 to p7.
+        pub params: MpsParams,
+        /// Bounds.
+        pub limits: Limits,
+        /// Answer with the router's own data address where no client can be the end of the shortcut.
+        pub terminate: bool,
+        /// Let stations register addresses on this router's networks (RFC 2332 §5.2.3); else the answer is code 4.
+        pub register: bool,
+        /// Keys shared with other servers, clients and stations. Messages to them are signed; a message without a valid
+        /// signature gets error 11 and has no effect. Error Indications cannot be signed.
+        pub keys: auth::Keys,
+        /// Next hop servers on networks without LE_ARP (Classical IP), by the address that routes use.
+        pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
+        /// Send Trigger when the router forwards a flow of a client.
+        pub trigger: bool,
+        /// MTU of shortcuts that end here, octets.
+        pub mtu: u16,
+        /// First request id.
+        pub first_request_id: u32,
+        /// First Cache ID; never 0.
+        pub first_cache_id: u32,
+        /// Sequence number of the first Keep-Alive after `Start`. A restart must begin below the number that
+        /// was reached before, so that clients notice it.
+        pub first_sequence: u32,
+    }
 }
 
 impl MpsConfig {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::nhrp::Reason;
 use crate::split::codec::Field;
-use crate::{Instant, split_choice, split_record};
+use crate::{Instant, split_choice};
 
 /// Octets of the rows in a frame, about. The largest row is that of a binding with [`REQUESTERS`] stations.
 const ROOM: usize = 32 << 10;
@@ -40,19 +40,21 @@ pub enum Part {
     End,
 }
 
-/// The first part of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Begin {
-    /// Time of the report.
-    pub at: Instant,
-    /// True while the server serves.
-    pub up: bool,
-    /// Events so far.
-    pub counters: Counters,
-    /// Upstream purges that wait for clients.
-    pub collecting: usize,
-    /// Questions to the router without an answer yet.
-    pub lookups: usize,
+crate::split_record! {
+    /// The first part of a report.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Begin {
+        /// Time of the report.
+        pub at: Instant,
+        /// True while the server serves.
+        pub up: bool,
+        /// Events so far.
+        pub counters: Counters,
+        /// Upstream purges that wait for clients.
+        pub collecting: usize,
+        /// Questions to the router without an answer yet.
+        pub lookups: usize,
+    }
 }
 
 split_choice!(IngressState { 1 Resolving; 2 Resolved; 3 Refreshing; });
@@ -60,86 +62,7 @@ split_choice!(EgressState { 1 Imposing; 2 Imposed; 3 Clearing; });
 split_choice!(ConnState { 1 Calling; 2 Accepted; 3 Open; });
 split_choice!(ConnUse { 1 Control; 2 Shortcut; });
 split_choice!(Reason { 1 Router; 2 Imposed; 3 Learned; 4 Registered; 5 Transit; });
-split_record!(IngressRow {
-    destination,
-    prefix_len,
-    state,
-    source,
-    mpc_control,
-    mpc_data,
-    resolved,
-    until,
-    mpoa_id,
-    nhrp_id,
-    category,
-});
-split_record!(EgressRow {
-    cache_id,
-    destination,
-    prefix_len,
-    state,
-    until,
-    header,
-    elan_id,
-    ingress_data,
-    mpc_control,
-    mpc_data,
-    tag,
-    nhrp_id,
-    mpoa_id,
-    category,
-    next_hop,
-});
-split_record!(ClientRow {
-    control,
-    sequence,
-    reached,
-});
-split_record!(ConnRow {
-    conn,
-    peer,
-    carries,
-    state,
-    vc,
-    received,
-});
-split_record!(NhrpRow {
-    destination,
-    prefix_len,
-    reason,
-    authoritative,
-    scope,
-    nbma,
-    next_hop,
-    mtu,
-    until,
-    requesters,
-    more,
-});
-split_record!(PendingRow {
-    id,
-    kind,
-    destination,
-    sent,
-    deadline,
-});
 split_choice!(RefusedWith { 1 Error(code); 2 Code(code); });
-split_record!(FaultRow {
-    at,
-    op,
-    destination,
-    with,
-    peer,
-    here,
-    times,
-});
-split_record!(Begin {
-    at,
-    up,
-    counters,
-    collecting,
-    lookups,
-});
 split_choice!(Part {
     1 Begin(begin);
     2 Ingress(rows);

@@ -24,94 +24,102 @@ aerostat_wire::named! {
     }
 }
 
-/// A row of the ingress cache. Source: MPOA MIB.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IngressRow {
-    /// Destination.
-    pub destination: IpAddr,
-    /// Its prefix length.
-    pub prefix_len: u8,
-    /// State of the entry.
-    pub state: IngressState,
-    /// Protocol address of the client.
-    pub source: IpAddr,
-    /// Control ATM address of the client.
-    pub mpc_control: AtmAddress,
-    /// Data ATM address of the client.
-    pub mpc_data: AtmAddress,
-    /// Where the shortcut ends.
-    pub resolved: Option<AtmAddress>,
-    /// End of the holding time.
-    pub until: Option<Instant>,
-    /// Id of the client's last request.
-    pub mpoa_id: u32,
-    /// Id of the NHRP request made for it.
-    pub nhrp_id: u32,
-    /// Service categories that the client asked for (bits), if it named any.
-    pub category: Option<u16>,
+crate::split_record! {
+    /// A row of the ingress cache. Source: MPOA MIB.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct IngressRow {
+        /// Destination.
+        pub destination: IpAddr,
+        /// Its prefix length.
+        pub prefix_len: u8,
+        /// State of the entry.
+        pub state: IngressState,
+        /// Protocol address of the client.
+        pub source: IpAddr,
+        /// Control ATM address of the client.
+        pub mpc_control: AtmAddress,
+        /// Data ATM address of the client.
+        pub mpc_data: AtmAddress,
+        /// Where the shortcut ends.
+        pub resolved: Option<AtmAddress>,
+        /// End of the holding time.
+        pub until: Option<Instant>,
+        /// Id of the client's last request.
+        pub mpoa_id: u32,
+        /// Id of the NHRP request made for it.
+        pub nhrp_id: u32,
+        /// Service categories that the client asked for (bits), if it named any.
+        pub category: Option<u16>,
+    }
 }
 
-/// A row of the egress cache. Source: MPOA MIB.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EgressRow {
-    /// Cache ID.
-    pub cache_id: u32,
-    /// Destination.
-    pub destination: IpAddr,
-    /// Its prefix length.
-    pub prefix_len: u8,
-    /// State.
-    pub state: EgressState,
-    /// End of the holding time.
-    pub until: Option<Instant>,
-    /// Data link header.
-    pub header: Vec<u8>,
-    /// ELAN on which packets leave.
-    pub elan_id: u32,
-    /// Data ATM address of the ingress client.
-    pub ingress_data: AtmAddress,
-    /// Control ATM address of the egress client.
-    pub mpc_control: AtmAddress,
-    /// Data ATM address of the egress client, once known.
-    pub mpc_data: Option<AtmAddress>,
-    /// Tag, once known.
-    pub tag: Option<u32>,
-    /// Id of the last NHRP request for it.
-    pub nhrp_id: u32,
-    /// Id of the outstanding imposition.
-    pub mpoa_id: Option<u32>,
-    /// Service categories asked for (bits), if any.
-    pub category: Option<u16>,
-    /// Next hop on the ELAN.
-    pub next_hop: IpAddr,
+crate::split_record! {
+    /// A row of the egress cache. Source: MPOA MIB.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EgressRow {
+        /// Cache ID.
+        pub cache_id: u32,
+        /// Destination.
+        pub destination: IpAddr,
+        /// Its prefix length.
+        pub prefix_len: u8,
+        /// State.
+        pub state: EgressState,
+        /// End of the holding time.
+        pub until: Option<Instant>,
+        /// Data link header.
+        pub header: Vec<u8>,
+        /// ELAN on which packets leave.
+        pub elan_id: u32,
+        /// Data ATM address of the ingress client.
+        pub ingress_data: AtmAddress,
+        /// Control ATM address of the egress client.
+        pub mpc_control: AtmAddress,
+        /// Data ATM address of the egress client, once known.
+        pub mpc_data: Option<AtmAddress>,
+        /// Tag, once known.
+        pub tag: Option<u32>,
+        /// Id of the last NHRP request for it.
+        pub nhrp_id: u32,
+        /// Id of the outstanding imposition.
+        pub mpoa_id: Option<u32>,
+        /// Service categories asked for (bits), if any.
+        pub category: Option<u16>,
+        /// Next hop on the ELAN.
+        pub next_hop: IpAddr,
+    }
 }
 
-/// A client that gets Keep-Alives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientRow {
-    /// Its control ATM address.
-    pub control: AtmAddress,
-    /// Sequence number of the last Keep-Alive.
-    pub sequence: u32,
-    /// When its connection was last known to work.
-    pub reached: Instant,
+crate::split_record! {
+    /// A client that gets Keep-Alives.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ClientRow {
+        /// Its control ATM address.
+        pub control: AtmAddress,
+        /// Sequence number of the last Keep-Alive.
+        pub sequence: u32,
+        /// When its connection was last known to work.
+        pub reached: Instant,
+    }
 }
 
-/// A connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnRow {
-    /// Its id.
-    pub conn: ConnId,
-    /// The other end.
-    pub peer: AtmAddress,
-    /// Use of the connection.
-    pub carries: ConnUse,
-    /// State of the connection.
-    pub state: ConnState,
-    /// Its label, once open.
-    pub vc: Option<Vc>,
-    /// SDUs received.
-    pub received: u64,
+crate::split_record! {
+    /// A connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ConnRow {
+        /// Its id.
+        pub conn: ConnId,
+        /// The other end.
+        pub peer: AtmAddress,
+        /// Use of the connection.
+        pub carries: ConnUse,
+        /// State of the connection.
+        pub state: ConnState,
+        /// Its label, once open.
+        pub vc: Option<Vc>,
+        /// SDUs received.
+        pub received: u64,
+    }
 }
 
 /// The server: `inspect mps`.
@@ -137,46 +145,50 @@ pub struct MpsSnapshot {
     pub counters: Counters,
 }
 
-/// A row of the NHRP cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NhrpRow {
-    /// Destination.
-    pub destination: IpAddr,
-    /// Its prefix length.
-    pub prefix_len: u8,
-    /// How the entry came about.
-    pub reason: Reason,
-    /// True if answers made from it are authoritative.
-    pub authoritative: bool,
-    /// The only station that may use the entry; `None`: any station.
-    pub scope: Option<AtmAddress>,
-    /// ATM address of the exit.
-    pub nbma: AtmAddress,
-    /// Next hop's protocol address, if known.
-    pub next_hop: Option<IpAddr>,
-    /// MTU, octets; 0 is the default.
-    pub mtu: u16,
-    /// End of the holding time.
-    pub until: Instant,
-    /// The stations that got the binding, each with the end of its holding time.
-    pub requesters: Vec<(IpAddr, AtmAddress, Instant)>,
-    /// Further stations that a report of a server in a process of its own does not name.
-    pub more: usize,
+crate::split_record! {
+    /// A row of the NHRP cache.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct NhrpRow {
+        /// Destination.
+        pub destination: IpAddr,
+        /// Its prefix length.
+        pub prefix_len: u8,
+        /// How the entry came about.
+        pub reason: Reason,
+        /// True if answers made from it are authoritative.
+        pub authoritative: bool,
+        /// The only station that may use the entry; `None`: any station.
+        pub scope: Option<AtmAddress>,
+        /// ATM address of the exit.
+        pub nbma: AtmAddress,
+        /// Next hop's protocol address, if known.
+        pub next_hop: Option<IpAddr>,
+        /// MTU, octets; 0 is the default.
+        pub mtu: u16,
+        /// End of the holding time.
+        pub until: Instant,
+        /// The stations that got the binding, each with the end of its holding time.
+        pub requesters: Vec<(IpAddr, AtmAddress, Instant)>,
+        /// Further stations that a report of a server in a process of its own does not name.
+        pub more: usize,
+    }
 }
 
-/// An outstanding request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingRow {
-    /// Its id.
-    pub id: u32,
-    /// Kind of the question: `resolution`, `imposition`, `removal` or `purge`.
-    pub kind: &'static str,
-    /// The destination of the request.
-    pub destination: Option<IpAddr>,
-    /// Sendings so far.
-    pub sent: u32,
-    /// Time of the next retry, or of the end.
-    pub deadline: Instant,
+crate::split_record! {
+    /// An outstanding request.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PendingRow {
+        /// Its id.
+        pub id: u32,
+        /// Kind of the question: `resolution`, `imposition`, `removal` or `purge`.
+        pub kind: &'static str,
+        /// The destination of the request.
+        pub destination: Option<IpAddr>,
+        /// Sendings so far.
+        pub sent: u32,
+        /// Time of the next retry, or of the end.
+        pub deadline: Instant,
+    }
 }
 
 /// The next hop server of this MPOA server: `inspect nhrp`.

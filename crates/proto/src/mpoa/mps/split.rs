@@ -19,9 +19,9 @@
 //! **Standards.** None: the encoding is this project's own, and both ends have the same version.
 
 use super::report::Part;
-use super::{Absent, FromRouter, Interface, Limits, MpsConfig, RouteResult, ToRouter};
+use super::{Absent, FromRouter, Interface, MpsConfig, RouteResult, ToRouter};
 use crate::nhrp::auth;
-use crate::{split_choice, split_record};
+use crate::split_choice;
 use aerostat_wire::AtmAddress;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -77,47 +77,6 @@ pub enum FromMpsd {
     Shown(Part),
 }
 
-split_record!(Interface {
-    itf,
-    ip,
-    prefix_len,
-    ip6,
-    mac,
-    elan_id,
-    lane,
-});
-split_record!(Limits {
-    ingress,
-    ingress_per_mpc,
-    waiting,
-    egress,
-    router_bindings,
-    registrations,
-    kept,
-    requesters,
-    requests,
-    queries,
-    connections,
-    connections_per_peer,
-    queue,
-    devices,
-});
-split_record!(MpsConfig {
-    control,
-    data,
-    interfaces,
-    params,
-    limits,
-    terminate,
-    register,
-    keys,
-    servers,
-    trigger,
-    mtu,
-    first_request_id,
-    first_cache_id,
-    first_sequence,
-});
 split_choice!(RouteResult {
     1 Connected { itf };
     2 Via { itf, next_hop };

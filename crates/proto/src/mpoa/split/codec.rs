@@ -1,8 +1,7 @@
 //! The daemon's messages as octets: see [`crate::split::codec`].
 
-use super::{ElanInfo, FromMpcd, ToMpcd};
-use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
-use crate::mpoa::mpc::{MpcConfig, MpcLimits, StaticMps};
+use super::{FromMpcd, ToMpcd};
+use crate::mpoa::messages::{ToDaemon, ToKernel};
 use crate::{split_choice, split_record};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 
@@ -14,56 +13,6 @@ split_record!(FlowFilter {
     source_port
 });
 split_record!(QosEntry { filter, qos });
-split_record!(IngressInfo {
-    mps,
-    destination,
-    filter,
-    source,
-    code,
-    egress,
-    tag,
-    mtu,
-    holding_s,
-    category
-});
-split_record!(EgressInfo {
-    mps,
-    mps_ip,
-    cache_id,
-    tag,
-    destination,
-    prefix,
-    ingress,
-    itf,
-    elan_id,
-    header,
-    holding_s
-});
-split_record!(MpcLimits {
-    ingress,
-    egress,
-    shortcuts,
-    control,
-    mps,
-    queue,
-    qos
-});
-split_record!(StaticMps { itf, mac, control });
-split_record!(MpcConfig {
-    control,
-    data,
-    params,
-    tag,
-    enabled,
-    itfs,
-    static_mps,
-    qos,
-    keys,
-    limits,
-    max_sdu,
-    seed
-});
-split_record!(ElanInfo { itf, elan_id, mtu });
 
 // Tables 4.1 and 4.2, with the numbers of the Linux client; the numbers 4xx stand for socket calls of the Linux client,
 // or for messages that it does not have.

@@ -26,15 +26,17 @@ use crate::mpoa::mpc::{MpcConfig, MpcCounters};
 use crate::mpoa::params::MpcParams;
 use aerostat_wire::{AtmAddress, MacAddr};
 
-/// An ELAN of which the host is a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ElanInfo {
-    /// The LANE interface.
-    pub itf: usize,
-    /// Number of the ELAN; 0 if it has none.
-    pub elan_id: u32,
-    /// Largest IP packet, octets.
-    pub mtu: u16,
+crate::split_record! {
+    /// An ELAN of which the host is a member.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ElanInfo {
+        /// The LANE interface.
+        pub itf: usize,
+        /// Number of the ELAN; 0 if it has none.
+        pub elan_id: u32,
+        /// Largest IP packet, octets.
+        pub mtu: u16,
+    }
 }
 
 /// To the daemon.

@@ -1,9 +1,8 @@
 //! The encoding of the messages: see [`crate::split::codec`].
 
-use super::{FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
+use super::{FromLecd, Role, ToLecd};
 use super::{ToControl, ToData};
-use crate::lane::LecLimits;
-use crate::lane::lec::{ArpStatus, LecConfig, LecState, News};
+use crate::lane::lec::{ArpStatus, LecState, News};
 use crate::split::codec::{DecodeError, Field, Reader};
 use crate::{split_choice, split_record, split_wrapped};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv, TlvType};
@@ -47,68 +46,6 @@ split_choice!(Role {
 });
 
 split_record!(Tlv { kind, value });
-split_record!(LecLimits {
-    cache,
-    servers,
-    queue,
-    vccs,
-    groups
-});
-split_record!(LecConfig {
-    elan,
-    address,
-    mac,
-    more_macs,
-    lan_type,
-    max_frame,
-    v2,
-    llc_mux,
-    data_traffic,
-    selective,
-    groups,
-    proxy,
-    lecs,
-    les,
-    tlvs,
-    params,
-    limits,
-    seed
-});
-split_record!(Standing {
-    state,
-    lecid,
-    v2,
-    elan,
-    elan_id,
-    lan_type,
-    max_frame,
-    les,
-    bus,
-    topology_change,
-    lecs_tlvs,
-    groups,
-    params
-});
-split_record!(KnownConn {
-    conn,
-    role,
-    peer,
-    outgoing,
-    vc,
-    mux,
-    traffic,
-    ready
-});
-split_record!(KnownEntry {
-    mac,
-    atm,
-    status,
-    remote,
-    from_data,
-    associated,
-    tlvs,
-    age
-});
 
 split_choice!(ToData {
     1 Joined { lecid, max_sdu };

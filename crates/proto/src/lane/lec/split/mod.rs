@@ -58,77 +58,83 @@ use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
 /// Largest number of MAC addresses in one message.
 pub const MACS: usize = 8192;
 
-/// State of a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// State.
-    pub state: LecState,
-    /// LECID; 0 before the join.
-    pub lecid: u16,
-    /// LANE v2 is in force.
-    pub v2: bool,
-    /// Name of the ELAN.
-    pub elan: ElanName,
-    /// ELAN-ID; 0 with a v1 LES.
-    pub elan_id: u32,
-    /// LAN type.
-    pub lan_type: LanType,
-    /// Frame size.
-    pub max_frame: MaxFrameSize,
-    /// The LES; zero before it is known.
-    pub les: AtmAddress,
-    /// The BUS; zero before it is known.
-    pub bus: AtmAddress,
-    /// C19.
-    pub topology_change: bool,
-    /// The TLVs from the LECS.
-    pub lecs_tlvs: Vec<Tlv>,
-    /// Group addresses that the LES has registered; `None`: the LES refused a group.
-    pub groups: Option<Vec<MacAddr>>,
-    /// Variables in force.
-    pub params: LecParams,
+crate::split_record! {
+    /// State of a client.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Standing {
+        /// State.
+        pub state: LecState,
+        /// LECID; 0 before the join.
+        pub lecid: u16,
+        /// LANE v2 is in force.
+        pub v2: bool,
+        /// Name of the ELAN.
+        pub elan: ElanName,
+        /// ELAN-ID; 0 with a v1 LES.
+        pub elan_id: u32,
+        /// LAN type.
+        pub lan_type: LanType,
+        /// Frame size.
+        pub max_frame: MaxFrameSize,
+        /// The LES; zero before it is known.
+        pub les: AtmAddress,
+        /// The BUS; zero before it is known.
+        pub bus: AtmAddress,
+        /// C19.
+        pub topology_change: bool,
+        /// The TLVs from the LECS.
+        pub lecs_tlvs: Vec<Tlv>,
+        /// Group addresses that the LES has registered; `None`: the LES refused a group.
+        pub groups: Option<Vec<MacAddr>>,
+        /// Variables in force.
+        pub params: LecParams,
+    }
 }
 
-/// A connection as its daemon knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownConn {
-    /// The connection.
-    pub conn: ConnId,
-    /// Its purpose.
-    pub role: Role,
-    /// The other end.
-    pub peer: AtmAddress,
-    /// True if this end called.
-    pub outgoing: bool,
-    /// Its label, once connected.
-    pub vc: Option<Vc>,
-    /// LLC-multiplexed.
-    pub mux: bool,
-    /// Traffic of this end, if it is not best effort.
-    pub traffic: Option<TrafficParams>,
-    /// Data direct: frames may be sent.
-    pub ready: bool,
+crate::split_record! {
+    /// A connection as its daemon knows it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct KnownConn {
+        /// The connection.
+        pub conn: ConnId,
+        /// Its purpose.
+        pub role: Role,
+        /// The other end.
+        pub peer: AtmAddress,
+        /// True if this end called.
+        pub outgoing: bool,
+        /// Its label, once connected.
+        pub vc: Option<Vc>,
+        /// LLC-multiplexed.
+        pub mux: bool,
+        /// Traffic of this end, if it is not best effort.
+        pub traffic: Option<TrafficParams>,
+        /// Data direct: frames may be sent.
+        pub ready: bool,
+    }
 }
 
-/// An entry of the LE_ARP cache as its daemon knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownEntry {
-    /// The MAC address.
-    pub mac: MacAddr,
-    /// Its owner.
-    pub atm: Option<AtmAddress>,
-    /// Its state.
-    pub status: ArpStatus,
-    /// The MAC address is behind its owner.
-    pub remote: bool,
-    /// Learned from a data frame, not from LE_ARP.
-    pub from_data: bool,
-    /// True if the user was told of the association.
-    pub associated: bool,
-    /// The TLVs of the owner.
-    pub tlvs: Vec<Tlv>,
-    /// How long ago the binding was last verified.
-    pub age: Duration,
+crate::split_record! {
+    /// An entry of the LE_ARP cache as its daemon knows it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct KnownEntry {
+        /// The MAC address.
+        pub mac: MacAddr,
+        /// Its owner.
+        pub atm: Option<AtmAddress>,
+        /// Its state.
+        pub status: ArpStatus,
+        /// The MAC address is behind its owner.
+        pub remote: bool,
+        /// Learned from a data frame, not from LE_ARP.
+        pub from_data: bool,
+        /// True if the user was told of the association.
+        pub associated: bool,
+        /// The TLVs of the owner.
+        pub tlvs: Vec<Tlv>,
+        /// How long ago the binding was last verified.
+        pub age: Duration,
+    }
 }
 
 /// To the daemon, for one client.
