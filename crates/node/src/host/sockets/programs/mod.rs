@@ -60,7 +60,7 @@ use self::tester::Tester;
 use self::write::Writer;
 use super::offers::Waiting;
 use super::resolve::{Destination, Wanted};
-use super::{Entry, Label, Output, Socket, SocketLayer, SocketRef, Table};
+use super::{Label, Output, Socket, SocketLayer, SocketRef, Table};
 use crate::atm::{Mark, Shaping, SocketId};
 use crate::ip::books::SocketEvent;
 use crate::ip::clock::Clock;
