@@ -343,6 +343,15 @@ fn put_text(text: &str, to: &mut Vec<u8>) {
     to.extend_from_slice(text.as_bytes());
 }
 
+/// The front of a text that may be longer.
+fn put_cut(text: &str, to: &mut Vec<u8>) {
+    let mut end = text.len().min(TEXT_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    put_text(&text[..end], to);
+}
+
 /// Reads such a text.
 fn take_text<'a>(from: &mut Reader<'a>, name: &'static str) -> Result<&'a str, DecodeError> {
     let at = from.offset();
@@ -356,11 +365,7 @@ fn take_text<'a>(from: &mut Reader<'a>, name: &'static str) -> Result<&'a str, D
 
 impl Field for String {
     fn put(&self, to: &mut Vec<u8>) {
-        let mut end = self.len().min(TEXT_MAX);
-        while !self.is_char_boundary(end) {
-            end -= 1;
-        }
-        put_text(&self[..end], to);
+        put_cut(self, to);
     }
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
         take_text(from, name).map(str::to_owned)
@@ -571,11 +576,11 @@ impl Field for Trace {
         let fields = self.fields.iter();
         let fields = fields.filter_map(|(key, value)| Some((names::known(key)?, value)));
         put_text(name, to);
-        put_text(&self.text.read(), to);
+        put_cut(&self.text.read(), to);
         (fields.clone().count() as u16).put(to);
         for (key, value) in fields {
             put_text(key, to);
-            put_text(&value.read(), to);
+            put_cut(&value.read(), to);
         }
         self.milestone.put(to);
     }
