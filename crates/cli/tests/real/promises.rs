@@ -113,7 +113,7 @@ fn faults_of_the_lab_file_stand_in_the_story_of_a_run() {
 
 #[test]
 fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
-    let runtime = Runtime::new("words");
+    let runtime = Runtime::new("any-order");
     for name in ["one", "two"] {
         let file = lab_file(&format!("{name}.atm.yml"), LAB);
         runtime.ok(&["up", "-d", "-q", "--embedded", &file]);
