@@ -144,11 +144,9 @@ impl<N: Node, M> Plant<N, M> {
     /// Makes the destinations of the trains to the ports of a node unknown: these trains, with their lines.
     fn unbind(&mut self, node: NodeId) -> Vec<(u32, u32)> {
         let mut all = Vec::new();
-        if !self.slots[node.0].fed.is_empty() {
-            for port in std::mem::take(&mut self.slots[node.0].fed) {
-                if let Some(line) = self.line_from(LinkEnd { node, port }) {
-                    all.extend(self.trains.unbind_all(line.0));
-                }
+        for port in std::mem::take(&mut self.slots[node.0].fed) {
+            if let Some(line) = self.line_from(LinkEnd { node, port }) {
+                all.extend(self.trains.unbind_all(line.0));
             }
         }
         self.tell_passed();

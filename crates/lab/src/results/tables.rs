@@ -5,7 +5,6 @@ use crate::report::SHOWN;
 use aerostat_node::inspect::{self, Column, FlatColumn, Importance, Kind, Table, TableInfo};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::rc::Rc;
 use std::sync::LazyLock;
 
 /// The tables that a lab has only if something in its file asks for them.
@@ -71,13 +70,6 @@ pub fn tables() -> impl Iterator<Item = &'static TableInfo> {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static TableInfo> {
     tables().find(|table| table.flat_name() == name)
-}
-
-/// The numbers of the columns of a table in the order of their names.
-pub(super) fn by_name(info: &TableInfo) -> Rc<[usize]> {
-    let mut order: Vec<usize> = (0..info.columns.len()).collect();
-    order.sort_unstable_by_key(|at| info.columns[*at].name);
-    order.into()
 }
 
 /// A row as an object.

@@ -1,12 +1,13 @@
 //! The results as one JSON value, written row by row: as a tree of values the results of a large lab take more memory
 //! than the lab itself.
 
-use super::{Document, tables};
-use aerostat_node::inspect::{self, Table};
+use super::Document;
+use aerostat_node::inspect::{Table, TableInfo, Value as Cell};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A document as JSON.
 pub(super) struct Whole<'a>(pub(super) &'a Document);
@@ -67,7 +68,7 @@ struct Rows<'a>(Vec<&'a Table>);
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().flat_map(|table| {
-            let order = tables::by_name(table.info);
+            let order = by_name(table.info);
             let rows = table.rows.iter();
             rows.map(move |row| Row {
                 table,
@@ -78,21 +79,27 @@ impl Serialize for Rows<'_> {
     }
 }
 
+/// The numbers of the columns of a table in the order of their names.
+fn by_name(info: &TableInfo) -> Rc<[usize]> {
+    let mut order: Vec<usize> = (0..info.columns.len()).collect();
+    order.sort_unstable_by_key(|at| info.columns[*at].name);
+    order.into()
+}
+
 /// A row as an object.
 struct Row<'a> {
     table: &'a Table,
     /// Numbers of columns in the order of their names.
-    order: std::rc::Rc<[usize]>,
-    row: &'a [inspect::Value],
+    order: Rc<[usize]>,
+    row: &'a [Cell],
 }
 
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(None)?;
         for at in &*self.order {
-            let (column, cell) = (&self.table.info.columns[*at], self.row.get(*at));
-            let shown = cell.filter(|cell| !(column.rare && **cell == inspect::Value::None));
-            if let Some(cell) = shown {
+            let column = &self.table.info.columns[*at];
+            if let Some(cell) = self.row.get(*at).filter(|cell| column.shows(cell)) {
                 object.serialize_entry(column.name, cell)?;
             }
         }

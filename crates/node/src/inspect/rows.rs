@@ -39,6 +39,14 @@ pub struct Column {
     pub doc: &'static str,
 }
 
+impl Column {
+    /// True if an object has a member for this value: a column without a value may be left out.
+    #[must_use]
+    pub fn shows(&self, cell: &Value) -> bool {
+        !(self.rare && *cell == Value::None)
+    }
+}
+
 /// Importance of a column on a terminal that is too narrow for the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Importance {
@@ -223,7 +231,7 @@ pub fn members(
 ) -> impl Iterator<Item = (&'static str, Value)> {
     let members = columns.iter().zip(cells);
     members
-        .filter(|(column, cell)| !(column.rare && *cell == Value::None))
+        .filter(|(column, cell)| column.shows(cell))
         .map(|(column, cell)| (column.name, cell))
 }
 

@@ -58,6 +58,9 @@ pub(super) struct TimerKey {
     pub(super) timer: Timer,
 }
 
+/// A key has four bits for its timer.
+const _: () = assert!((Timer::T399 as u64) < 1 << 4);
+
 impl TimerKey {
     /// One number for the key, in the order of call, party and timer. Each message of a call looks for its timers.
     const fn number(self) -> u64 {
@@ -156,5 +159,43 @@ impl Timers {
     }
     pub(super) fn next(&self) -> Option<Instant> {
         self.by_time.first().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KINDS: [Timer; 12] = [
+        Timer::T301,
+        Timer::T303,
+        Timer::T308,
+        Timer::T309,
+        Timer::T310,
+        Timer::T313,
+        Timer::T316,
+        Timer::T317,
+        Timer::T322,
+        Timer::T397,
+        Timer::T398,
+        Timer::T399,
+    ];
+
+    fn keys() -> impl Strategy<Value = TimerKey> {
+        let call = (any::<bool>(), 0_u32..1 << 23);
+        let call = proptest::option::of(call.prop_map(|(ours, value)| CallKey { ours, value }));
+        let key = (call, any::<Option<u16>>(), proptest::sample::select(&KINDS));
+        key.prop_map(|(call, party, timer)| TimerKey { call, party, timer })
+    }
+
+    proptest! {
+        /// The number of a key orders keys as their fields do, and no two keys have the same one.
+        #[test]
+        fn keys_are_in_the_order_of_their_fields(a in keys(), b in keys(), same in any::<bool>()) {
+            let b = if same { TimerKey { timer: b.timer, ..a } } else { b };
+            let fields = |key: TimerKey| (key.call, key.party, key.timer);
+            prop_assert_eq!(a.cmp(&b), fields(a).cmp(&fields(b)));
+        }
     }
 }
