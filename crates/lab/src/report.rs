@@ -5,6 +5,7 @@ use crate::dialogues::{Dialogue, Tested, WindowStep};
 use crate::event::Names;
 use crate::model::{Lab, NodeId, NodeKind, Queues, SubnetKind};
 use crate::occupancy::Sample;
+use aerostat_node::atm::AloneCells;
 use aerostat_node::distribution::Summary;
 use aerostat_node::host::{Attempts, Waits};
 use aerostat_node::inspect::{StateKind, Table};
@@ -51,6 +52,8 @@ pub struct RunReport {
     pub refusals: Vec<String>,
     /// The events of the run, if they were recorded.
     pub events: Option<crate::stream::Stream>,
+    /// The events of the run; `None` in real time.
+    pub work: Option<Work>,
     /// Flows that cannot have results: in real time those whose start time has not come, and those of kernel hosts,
     /// whose traffic no program makes.
     pub not_due: Vec<usize>,
@@ -69,6 +72,17 @@ impl RunReport {
                 _ => None,
             })
     }
+}
+
+/// What a run in virtual time consisted of.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Number of events.
+    pub events: u64,
+    /// Cells that the lines carried, each once for every line.
+    pub crossings: u64,
+    /// Of these, the ones that were events of their own, by reason.
+    pub alone: AloneCells,
 }
 
 /// A node's name, and its tables by kind.

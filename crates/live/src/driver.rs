@@ -378,7 +378,7 @@ impl<'a> Driver<'a> {
         let caught_up = budget::catch_up(&mut site.world, site.clock, now);
         site.faults(now);
         // Unless the network lags behind, what comes now comes after all events that were due before.
-        site.budget.look(site.world.events());
+        site.budget.look(now, site.world.events());
         let mut reading = false;
         for slot in [Slot::Taps, Slot::Links] {
             reading |= site.turn(slot, caught_up, now);
@@ -417,6 +417,9 @@ impl<'a> Driver<'a> {
     /// come, until it leaves the network. While links or daemons have more to be read, the loop waits for no event in
     /// which no frame of a TAP takes part.
     fn hurry(&mut self, reading: bool) {
+        if self.site.rests() {
+            return;
+        }
         let wait = match self.site.sources.taps.have_come() || !reading {
             true => SPIN,
             false => Duration::ZERO,
@@ -443,8 +446,11 @@ impl<'a> Driver<'a> {
         events: &mut Events,
     ) -> io::Result<()> {
         let site = &mut self.site;
+        let rests = site.rests();
+        let network = site.world.poll_timeout();
+        let network = network.map(|at| if rests { site.budget.rested(at) } else { at });
         let next = [
-            site.world.poll_timeout(),
+            network,
             site.faults.next_at(),
             look_at,
             site.sources.poll_timeout(),

@@ -45,6 +45,11 @@ pub(crate) trait Source {
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
+    /// True if somebody outside sends to the network now, or waits for what it sends. Then each event of the network is
+    /// handled when it is due.
+    fn takes_part(&self) -> bool {
+        false
+    }
     /// Comes up before the network starts, as far as this needs no answer from outside.
     fn come_up(&mut self, _turn: &mut Turn<'_>) {}
     /// Does a bounded amount of work; true if more could be done at once.

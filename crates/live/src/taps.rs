@@ -123,6 +123,10 @@ impl Taps {
 }
 
 impl Source for Taps {
+    fn takes_part(&self) -> bool {
+        !self.of.is_empty()
+    }
+
     fn ready(&mut self, distance: usize) {
         if let Some(Some(port)) = self.ports.get_mut(distance) {
             port.readable = true;

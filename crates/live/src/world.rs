@@ -26,6 +26,9 @@
 //! that is too slow for single cells costs their interleaving, and no throughput. `inspect lab` counts the events of
 //! such times.
 //!
+//! **Rest.** As events have their own times, a busy network in which nobody outside takes part has turns a millisecond
+//! apart (`budget.rs`): its events wake the driver together.
+//!
 //! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at
 //! its own time, not at the driver's. So departures keep their spacing through every switch, and a late driver causes
 //! no bursts that would fill queues. Only a driver that is more than [`MAX_LAG`] behind loses the excess time for good.

@@ -558,6 +558,7 @@ impl<'a> LabRun<'a> {
         let plant = self.world.plant_mut();
         let mut report = ledger.report(lab, plant, end, false, self.extent);
         self.sampler.report(&mut report);
+        report.work = Some(self.world.work());
         report.events = self.seen.stream.take().map(|mut stream| {
             for (flow, began) in report.began.iter().enumerate() {
                 let began = began.filter(|began| *began <= end);

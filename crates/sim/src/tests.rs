@@ -7,7 +7,7 @@ use crate::*;
 use aerostat_lab::model::Errors;
 use aerostat_node::atm::fabric::Switched;
 use aerostat_node::atm::{
-    CellCounters, CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicConfig, NicEvent,
+    Alone, CellCounters, CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicConfig, NicEvent,
     OutputPort, Pdu, PortLimits, PortVc, QueueConfig, RunReassembler, Through,
 };
 use aerostat_proto::{Duration, Instant};
@@ -121,9 +121,9 @@ impl Node for Script {
             }
         }
     }
-    fn through(&self, port: u16, vc: Vc) -> Option<Through> {
+    fn through(&self, port: u16, vc: Vc) -> Result<Through, Alone> {
         match &self.plane {
-            Plane::Host(_) => None,
+            Plane::Host(_) => Err(Alone::Local),
             Plane::Switch(fabric, _) => fabric.through(PortVc::new(port, vc)),
         }
     }

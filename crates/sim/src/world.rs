@@ -23,6 +23,7 @@ use aerostat_lab::model::{Lab, LineChange};
 use aerostat_lab::plant::{
     Blocks, Change as _, Driver, LineId, LinkConfig, LinkEnd, LinkId, Node, NodeId, Plant,
 };
+use aerostat_lab::report::Work;
 use aerostat_node::atm::{CellRun, DataUnit, Departure, DroppedPdu, Pdu};
 use aerostat_node::ip::books::Place;
 use aerostat_node::random;
@@ -169,6 +170,16 @@ impl<N: Node> World<N> {
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
+    }
+    /// What the run consisted of so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let lines = self.plant.lines();
+        Work {
+            events: self.events,
+            crossings: lines.map(|line| self.plant.line(line).counters.sent).sum(),
+            alone: self.plant.alone(),
+        }
     }
     /// A node's name.
     #[must_use]

@@ -80,6 +80,10 @@ pub(crate) struct RunArgs {
     /// tables for people; with -o json, jsonl or csv, --table or --wide the ladder goes to standard error
     #[arg(long, conflicts_with_all = ["seeds", "sweep"])]
     pub(crate) trace: bool,
+    /// Say at the end on standard error how many events the run had, and how many cells were events of their own, and
+    /// why (docs/results.md)
+    #[arg(long, conflicts_with_all = ["seeds", "sweep"])]
+    pub(crate) work: bool,
     /// Tell no story
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -16,7 +16,7 @@ use crate::manifest::{Manifest, Verb};
 use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
-use aerostat_lab::report::{Extent, RunReport};
+use aerostat_lab::report::{Extent, RunReport, Work};
 use aerostat_lab::results::{self, Document, Time};
 use aerostat_lab::{Checked, Lab, Override, printable};
 use aerostat_live::charset;
@@ -125,6 +125,9 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
     }
+    if let Some(work) = report.work.filter(|_| args.work) {
+        exit::say(format_args!("{}", work_text(&work)));
+    }
     let warnings = warnings::warnings(&report, lab, Time::Virtual);
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
@@ -136,6 +139,19 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     } else {
         Exit::Warnings
     })
+}
+
+/// What the run consisted of, in words.
+fn work_text(work: &Work) -> String {
+    let all = work.alone.iter().map(|(_, cells)| cells).sum::<u64>();
+    let (events, crossings) = (work.events, work.crossings);
+    let mut text = format!(
+        "work: {events} events; lines carried {crossings} cells, of which {all} were events of their own"
+    );
+    for (why, cells) in work.alone.iter() {
+        text.push_str(&format!("\n  {cells:>12} {why}"));
+    }
+    text
 }
 
 /// With `--out`: writes the manifest of a whole run that is not one of several.

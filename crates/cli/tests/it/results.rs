@@ -147,3 +147,30 @@ fn a_run_shows_its_messages() {
         quiet.out
     );
 }
+
+#[test]
+fn the_work_of_a_run_is_told_on_standard_error_and_changes_no_result() {
+    let lab = "labs/policed-tcp.atm.yml";
+    let run_with = |more: &[&str]| {
+        run(&[&["run", lab, "--until", "1200ms", "-q", "-o", "json"], more].concat())
+    };
+    let (told, untold) = (run_with(&["--work"]), run_with(&[]));
+    assert_eq!(told.out, untold.out);
+    assert!(!untold.err.contains("work:"), "{}", untold.err);
+    let line = told.err.lines().find(|line| line.starts_with("work: "));
+    let numbers = |line: &str| -> Vec<u64> {
+        line.split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect()
+    };
+    let [events, crossings, alone] = numbers(line.expect(&told.err))[..] else {
+        panic!("{}", told.err);
+    };
+    let reasons = told.err.lines().filter(|line| line.starts_with("  "));
+    let reasons: Vec<u64> = reasons.flat_map(numbers).collect();
+    assert_eq!(reasons.iter().sum::<u64>(), alone, "{}", told.err);
+    assert!(alone > 1000 && alone < crossings, "{}", told.err);
+    assert!(events >= alone, "each of these cells is an event");
+    let several = run(&["run", lab, "--work", "--seeds", "1-2"]);
+    assert_eq!(several.code, 2, "{}", several.err);
+}

@@ -290,6 +290,11 @@ pub trait Driver: Sized {
             ..
         } = departure;
         let plant = self.plant_mut();
+        if !Self::IN_TURNS
+            && let Some(why) = plant.why_single(line)
+        {
+            plant.trains.alone.add(why, run.count.into());
+        }
         let on = &mut plant.lines[line.0 as usize];
         on.counters.frames += u64::from(frame == InFrame::First);
         let from = on.from;

@@ -5,7 +5,7 @@ use crate::build::Builder;
 use crate::model::{Host, NodeId, NodeKind, Router};
 use crate::routing::Routing;
 use aerostat_node::atm::{
-    CellRate, CellRun, DataUnit, DroppedPdu, OutputPort, Pdu, PortVc, Through,
+    Alone, CellRate, CellRun, DataUnit, DroppedPdu, OutputPort, Pdu, PortVc, Through,
 };
 use aerostat_node::host::sockets::SocketLayer;
 use aerostat_node::host::{DaemonMessage, HostCommand, HostEvent, HostInput, Station};
@@ -337,8 +337,9 @@ impl Node for LabNode {
         }
     }
 
-    fn through(&self, port: u16, vc: Vc) -> Option<Through> {
-        self.as_switch()?.fabric().through(PortVc::new(port, vc))
+    fn through(&self, port: u16, vc: Vc) -> Result<Through, Alone> {
+        let switch = self.as_switch().ok_or(Alone::Local)?;
+        switch.fabric().through(PortVc::new(port, vc))
     }
 
     fn ways(&self) -> Option<u64> {

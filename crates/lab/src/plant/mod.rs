@@ -107,6 +107,8 @@ struct Slot<N> {
     waiting: LiteMap<u16, ()>,
     /// Ports that get cells of trains.
     fed: BTreeSet<u16>,
+    /// True if it is one of the nodes of [`Plant::changed`].
+    changed: bool,
     /// State of the ways in the node ([`Node::ways`]) that its trains have; `None` if they may have others.
     ways: Option<u64>,
 }
@@ -214,6 +216,7 @@ impl<N: Node, M> Plant<N, M> {
             lines: vec![None; usize::from(ports)],
             waiting: LiteMap::new(),
             fed: BTreeSet::new(),
+            changed: false,
             ways: None,
         });
         id
@@ -352,6 +355,7 @@ impl<N: Node, M> Plant<N, M> {
     /// Notes which nodes and links may change from now on, or no longer does so.
     pub fn watch(&mut self, on: bool) {
         self.changed = on.then(Changed::default);
+        self.slots.iter_mut().for_each(|slot| slot.changed = false);
     }
     /// True if a node or a link may have changed since the last [`Self::take_changed`].
     #[must_use]
@@ -362,14 +366,20 @@ impl<N: Node, M> Plant<N, M> {
     /// Nodes and links that may have changed since the last call. Only what passes a node's control plane counts: cells
     /// that a switch forwards change only counters.
     pub fn take_changed(&mut self) -> Changed {
-        self.changed
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+        let changed = self.changed.as_mut().map(std::mem::take);
+        let changed = changed.unwrap_or_default();
+        for node in &changed.nodes {
+            self.slots[node.0].changed = false;
+        }
+        changed
     }
+    /// A node may have changed. Most nodes have many inputs between two looks, and all but the first cost nothing.
     #[inline]
     fn note_node(&mut self, node: NodeId) {
-        if let Some(changed) = &mut self.changed {
+        let slot = &mut self.slots[node.0];
+        if let Some(changed) = &mut self.changed
+            && !std::mem::replace(&mut slot.changed, true)
+        {
             changed.nodes.insert(node);
         }
     }

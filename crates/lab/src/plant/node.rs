@@ -1,7 +1,7 @@
 //! A node in the view of its links.
 
 use crate::model::NodeId;
-use aerostat_node::atm::{CellRate, CellRun, DataUnit, DroppedPdu, OutputPort, Through};
+use aerostat_node::atm::{Alone, CellRate, CellRun, DataUnit, DroppedPdu, OutputPort, Through};
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
 
@@ -38,10 +38,12 @@ pub trait Node {
         touched: &mut Vec<u16>,
     ) -> Option<CellRun>;
     /// The way of PDU cells of this VC that the node need not see: see [`Fabric::through`](aerostat_node::atm::Fabric).
-    /// `None` if the node must get each cell when it arrives.
-    fn through(&self, port: u16, vc: Vc) -> Option<Through> {
+    ///
+    /// # Errors
+    /// Why the node must get each cell when it arrives.
+    fn through(&self, port: u16, vc: Vc) -> Result<Through, Alone> {
         let _ = (port, vc);
-        None
+        Err(Alone::Local)
     }
     /// A number that changes whenever a result of [`Self::through`] may change; `None` if the node keeps none.
     fn ways(&self) -> Option<u64> {

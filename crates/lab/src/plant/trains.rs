@@ -23,7 +23,7 @@ use super::driver::Driver;
 use super::line::LineId;
 use super::node::Node;
 use super::{LinkEnd, NodeId, Plant, Source};
-use aerostat_node::atm::{Bound, CellRun, Key, Pdu, Trains};
+use aerostat_node::atm::{Alone, AloneCells, Bound, CellRun, Key, Pdu, Trains};
 use aerostat_proto::{Duration, Instant};
 use std::collections::BTreeSet;
 
@@ -51,10 +51,24 @@ impl<N: Node, M: super::Medium> Plant<N, M> {
 
     /// True if the cells of a line have to leave it one by one.
     pub(super) fn is_single(&self, line: LineId) -> bool {
-        let on = &self.lines[line.0 as usize];
+        !self.lines[line.0 as usize].up || self.why_single(line).is_some()
+    }
+
+    /// Why the cells of a line that is up have to leave it one by one; `None` if they need not.
+    pub(super) fn why_single(&self, line: LineId) -> Option<Alone> {
         // The cells of a frame arrive together, and not one by one.
         let framed = self.links[line.link().0].config.framing.is_some();
-        framed || !(self.by_train && on.up && on.medium.is_plain())
+        match &self.lines[line.0 as usize].medium {
+            _ if framed => Some(Alone::Framed),
+            _ if !self.by_train => Some(Alone::Recorded),
+            medium => (!medium.is_plain()).then_some(Alone::Errors),
+        }
+    }
+
+    /// Cells that were events of their own though they end no PDU, by reason.
+    #[must_use]
+    pub const fn alone(&self) -> AloneCells {
+        self.trains.alone
     }
 
     /// Ends the trains of the port in front of a line, and decides whether further ones begin.
@@ -354,18 +368,19 @@ pub(super) trait Settle: Driver {
             .get(id)
             .and_then(|train| Some(train.waiting()?.0.vc));
         let way = plant.node(to.node).zip(vc);
-        let way = way.and_then(|(node, vc)| node.through(to.port, vc));
+        let way = way.map_or(Err(Alone::NoWay), |(node, vc)| node.through(to.port, vc));
         let next = way.and_then(|way| {
             let port = way.port;
             let next = plant.line_from(LinkEnd {
                 node: to.node,
                 port,
-            })?;
-            (!plant.trains.is_single(next.0)).then_some((way, next))
+            });
+            let next = next.filter(|next| !plant.trains.is_single(next.0));
+            Ok((way, next.ok_or(Alone::NextLine)?))
         });
         let (bound, dense) = match next {
-            None => (Bound::Cells, true),
-            Some((way, next)) => {
+            Err(why) => (Bound::Cells(why), true),
+            Ok((way, next)) => {
                 let key = self.plant().key;
                 self.settle(next, key);
                 let plant = self.plant_mut();
@@ -392,9 +407,13 @@ pub(super) trait Settle: Driver {
     /// A cell of a train that matters has arrived at `at`.
     fn matters(&mut self, line: LineId, id: u32, at: u64) {
         let (time, source) = self.plant().key;
-        let Some(bound) = self.plant().trains.get(id).map(|train| train.bound()) else {
+        let Some(train) = self.plant().trains.get(id) else {
             return;
         };
+        let (bound, alone) = (train.bound(), train.why_alone(at));
+        if let Some(why) = alone {
+            self.plant_mut().trains.alone.add(why, 1);
+        }
         match bound {
             Bound::Unknown => {}
             Bound::Queue { line: next, .. } => {
@@ -409,7 +428,7 @@ pub(super) trait Settle: Driver {
                     self.tell_drops(next);
                 }
             }
-            Bound::Cells => {
+            Bound::Cells(_) => {
                 if let Some(run) = self.plant_mut().trains.take(id, (at, u32::MAX), 1) {
                     self.arrive(line, run);
                 }

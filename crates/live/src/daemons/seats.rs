@@ -73,6 +73,10 @@ pub(crate) struct Daemons {
 }
 
 impl Source for Daemons {
+    fn takes_part(&self) -> bool {
+        true
+    }
+
     fn ready(&mut self, distance: usize) {
         match distance.checked_sub(1) {
             None => self.knocks = true,

@@ -90,6 +90,10 @@ fn pass_on(node: NodeId, events: &mut Vec<Event>, turn: &mut Turn<'_>) {
 }
 
 impl Source for Links {
+    fn takes_part(&self) -> bool {
+        !self.all.is_empty()
+    }
+
     fn ready(&mut self, distance: usize) {
         if let Some(link) = self.all.get_mut(distance / Link::TOKENS) {
             link.ready(distance % Link::TOKENS);

@@ -63,6 +63,11 @@ impl Sources {
         }
     }
 
+    /// True if somebody outside takes part in the network.
+    pub(crate) fn take_part(&mut self) -> bool {
+        self.all().any(|(_, source)| source.takes_part())
+    }
+
     /// When a source next needs its turn if nothing is ready.
     pub(crate) fn poll_timeout(&mut self) -> Option<Instant> {
         self.all()
@@ -72,6 +77,11 @@ impl Sources {
 }
 
 impl Site<'_> {
+    /// True if the network may rest between two turns.
+    pub(crate) fn rests(&mut self) -> bool {
+        self.budget.rests() && !self.sources.take_part()
+    }
+
     /// Gives a source what it needs, and passes on what it says.
     pub(crate) fn visit<T: Default>(
         &mut self,

@@ -147,6 +147,10 @@ pub(crate) struct SocketService {
 }
 
 impl source::Source for SocketService {
+    fn takes_part(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
     fn ready(&mut self, distance: usize) {
         match distance.checked_sub(self.doors.len()) {
             None => self.knocked.insert(distance),

@@ -11,9 +11,12 @@
 //! These are trains in time. A train of PDUs ([`PduTrain`](super::PduTrain)) is something else: the PDUs of a super
 //! frame of a kernel, and there are no kernels in virtual time. If cells of one come here, each of them matters, like a
 //! cell with its own octets ([`Bound::Cells`]).
+//! [`Trains::alone`] counts the cells that moved in no train, by the reason.
 
+mod alone;
 mod track;
 
+pub use self::alone::{Alone, AloneCells};
 use self::track::Track;
 use super::pdu::CellRun;
 use super::port::QueueId;
@@ -38,8 +41,8 @@ const MOST_WAITING: usize = 4096;
 pub enum Bound {
     /// Not known yet: the first cell matters.
     Unknown,
-    /// Each cell is given to the node when it arrives: each of them matters.
-    Cells,
+    /// Each cell is given to the node when it arrives: each of them matters, for this reason.
+    Cells(Alone),
     /// The node takes the cells of a PDU when the last of them has arrived: only this one matters.
     End,
     /// The cells go to a queue of the port in front of this line. The last cell of the PDU matters.
@@ -158,6 +161,8 @@ pub struct Trains {
     /// PDUs whose ends are noted, if any are.
     noted: Option<fn(&CellRun) -> bool>,
     ended: Vec<Ended>,
+    /// Cells whose arrival was an event though they end no PDU, and those of lines that take each cell alone.
+    pub alone: AloneCells,
 }
 
 impl Trains {
@@ -257,11 +262,11 @@ impl Trains {
         self.serials += 1;
         let track = &self.tracks[line as usize];
         let bound = match () {
-            () if run.pdu().is_none() => Bound::Cells,
+            () if run.pdu().is_none() => Bound::Cells(Alone::NoPdu),
             () if track.ends => Bound::End,
             () => Bound::Unknown,
         };
-        let (dense, serial) = (bound == Bound::Cells, self.serials);
+        let (dense, serial) = (matches!(bound, Bound::Cells(_)), self.serials);
         let expects = run.first();
         let whole = expects == 0 || self.goes_on_from_part(line, &run);
         let id = match self.free.pop() {

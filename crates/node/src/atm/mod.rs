@@ -35,7 +35,7 @@ pub mod shaper;
 pub mod table;
 pub mod timing;
 
-pub use cell_trains::{Bound, Ended, Key, Trains};
+pub use cell_trains::{Alone, AloneCells, Bound, Ended, Key, Trains};
 pub use counters::{CellCounters, DropReason, Drops, UpcCounters, UpcReason};
 pub use fabric::{Fabric, FabricOp, Passage, PortVc, Through};
 pub use framing::{Framing, InFrame};

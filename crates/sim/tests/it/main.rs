@@ -62,6 +62,7 @@ mod testers;
 mod theory;
 mod versions;
 mod vlans;
+mod work;
 mod worlds;
 
 use aerostat_testing::labs::{bench, check};

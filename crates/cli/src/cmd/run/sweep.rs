@@ -171,6 +171,7 @@ fn options_of_runs(args: &SweepArgs, table: &str) -> RunArgs {
         },
         schema: false,
         trace: false,
+        work: false,
         quiet: true,
         progress: false,
         one_of_several: false,

@@ -1,6 +1,7 @@
 //! Connections whose cells need no look by the fabric: they go from a line to one queue. The leaves of any connection.
 
 use super::{Fabric, FabricOp, PortVc};
+use crate::atm::cell_trains::Alone;
 use crate::atm::port::QueueId;
 use aerostat_proto::Changes;
 use aerostat_wire::Vc;
@@ -19,13 +20,24 @@ pub struct Through {
 impl Fabric {
     /// The way of PDU cells with this label, if every one of them goes to the same queue: the connection is not local,
     /// is not policed and has one leaf.
-    #[must_use]
-    pub fn through(&self, at: PortVc) -> Option<Through> {
-        let index = self.find(at)?;
-        let connection = self.connections.get(index)?;
-        let plain = !connection.local && connection.policer.is_none();
-        let leaf = connection.leaf.filter(|_| connection.more.is_none())?;
-        (plain && self.link_is_up(at.port)).then_some(Through {
+    ///
+    /// # Errors
+    /// Why the fabric must get each cell.
+    pub fn through(&self, at: PortVc) -> Result<Through, Alone> {
+        let index = self.find(at).ok_or(Alone::NoWay)?;
+        let connection = self.connections.get(index).ok_or(Alone::NoWay)?;
+        if connection.local {
+            return Err(Alone::Local);
+        }
+        if connection.policer.is_some() {
+            return Err(Alone::Policed);
+        }
+        if connection.more.is_some() {
+            return Err(Alone::Leaves);
+        }
+        let leaf = connection.leaf.filter(|_| self.link_is_up(at.port));
+        let leaf = leaf.ok_or(Alone::NoWay)?;
+        Ok(Through {
             port: leaf.to.port,
             queue: leaf.queue,
             connection: index as u32,
