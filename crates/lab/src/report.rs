@@ -74,7 +74,7 @@ impl RunReport {
     }
 }
 
-/// What a run in virtual time consisted of.
+/// Events and cells of a run in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// Number of events.

@@ -9,9 +9,9 @@
 //! that waits. Only a few frames are taken in such a turn ([`crate::taps`]), so that the network catches up whatever
 //! comes.
 //!
-//! **Rest.** Events happen at their own times, whenever the loop handles them. So a network in which nobody outside takes
-//! part ([`crate::source::Source::takes_part`]) may wait for its turn, and a turn has what was due in the meantime: such
-//! a network with more than [`BUSY`] events in a [`REST`] has a turn after each of these, and not one for each event.
+//! **Rest.** Events happen at their own times, whenever the loop handles them. So a network in which no source takes
+//! part ([`crate::source::Source::takes_part`]) may wait for its turn, which has what was due since the last: such a
+//! network with at least [`BUSY`] events in a [`REST`] has a turn after each of these, and not one for each event.
 //!
 //! **What it does not bound.** One event can be long: a fault switches a node off with all of its links. The text of
 //! its events has a budget of its own ([`crate::site`]).
@@ -26,7 +26,7 @@ pub(crate) const STEP: usize = 256;
 const PART: usize = 32;
 /// How long the network may catch up in one turn.
 const SLICE: Duration = Duration::from_micros(250);
-/// Time between two turns of a busy network in which nobody outside takes part. Whoever looks at a lab sees no difference.
+/// Time between two turns of a busy network in which no source takes part. A person sees no difference.
 const REST: Duration = Duration::from_millis(1);
 /// Number of events in this time from which a network is busy. Fewer of them cost little, and may be the calls of one
 /// program, which somebody waits for.
@@ -59,7 +59,7 @@ impl Budget {
         }
     }
 
-    /// True if a network in which nobody outside takes part may rest.
+    /// True if a network in which no source takes part may rest.
     pub(crate) const fn rests(&self) -> bool {
         self.busy
     }

@@ -45,8 +45,8 @@ pub(crate) trait Source {
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
-    /// True if somebody outside sends to the network now, or waits for what it sends. Then each event of the network is
-    /// handled when it is due.
+    /// True if a kernel, peer or program outside sends to the network now, or waits for its cells. Then each event of
+    /// the network is handled when it is due.
     fn takes_part(&self) -> bool {
         false
     }

@@ -26,7 +26,7 @@
 //! that is too slow for single cells costs their interleaving, and no throughput. `inspect lab` counts the events of
 //! such times.
 //!
-//! **Rest.** As events have their own times, a busy network in which nobody outside takes part has turns a millisecond
+//! **Rest.** As events have their own times, a busy network in which no source takes part has turns a millisecond
 //! apart (`budget.rs`): its events wake the driver together.
 //!
 //! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at

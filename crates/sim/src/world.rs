@@ -171,7 +171,7 @@ impl<N: Node> World<N> {
     pub const fn events(&self) -> u64 {
         self.events
     }
-    /// What the run consisted of so far.
+    /// Events and cells of the run so far.
     #[must_use]
     pub fn work(&self) -> Work {
         let lines = self.plant.lines();

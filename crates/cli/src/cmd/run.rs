@@ -16,7 +16,7 @@ use crate::manifest::{Manifest, Verb};
 use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
-use aerostat_lab::report::{Extent, RunReport, Work};
+use aerostat_lab::report::{Extent, RunReport};
 use aerostat_lab::results::{self, Document, Time};
 use aerostat_lab::{Checked, Lab, Override, printable};
 use aerostat_live::charset;
@@ -25,6 +25,7 @@ use aerostat_node::inspect;
 use aerostat_proto::{Instant as Moment, Trace};
 use aerostat_sim::run::{Recording, Watcher};
 use aerostat_view::{people, warnings};
+use aerostat_wire::counted;
 use indicatif::ProgressBar;
 use recorded::Recorded;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -125,9 +126,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
     }
-    if let Some(work) = report.work.filter(|_| args.work) {
-        exit::say(format_args!("{}", work_text(&work)));
-    }
+    say_work(args, &report);
     let warnings = warnings::warnings(&report, lab, Time::Virtual);
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
@@ -141,17 +140,20 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     })
 }
 
-/// What the run consisted of, in words.
-fn work_text(work: &Work) -> String {
+/// With `--work`: says what the run consisted of.
+fn say_work(args: &RunArgs, report: &RunReport) {
+    let Some(work) = report.work.filter(|_| args.work) else {
+        return;
+    };
     let all = work.alone.iter().map(|(_, cells)| cells).sum::<u64>();
-    let (events, crossings) = (work.events, work.crossings);
-    let mut text = format!(
-        "work: {events} events; lines carried {crossings} cells, of which {all} were events of their own"
-    );
+    let events = counted(work.events, "event", "events");
+    let crossings = counted(work.crossings, "cell", "cells");
+    exit::say(format_args!(
+        "work: {events}; lines carried {crossings}, {all} of them as events of their own"
+    ));
     for (why, cells) in work.alone.iter() {
-        text.push_str(&format!("\n  {cells:>12} {why}"));
+        exit::say(format_args!("  {cells:>12} {why}"));
     }
-    text
 }
 
 /// With `--out`: writes the manifest of a whole run that is not one of several.

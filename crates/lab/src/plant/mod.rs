@@ -373,7 +373,8 @@ impl<N: Node, M> Plant<N, M> {
         }
         changed
     }
-    /// A node may have changed. Most nodes have many inputs between two looks, and all but the first cost nothing.
+    /// A node may have changed. Most nodes have many inputs between two looks; the first of them
+    /// costs more than a compare.
     #[inline]
     fn note_node(&mut self, node: NodeId) {
         let slot = &mut self.slots[node.0];
