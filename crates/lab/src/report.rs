@@ -52,8 +52,6 @@ pub struct RunReport {
     pub refusals: Vec<String>,
     /// The events of the run, if they were recorded.
     pub events: Option<crate::stream::Stream>,
-    /// The events of the run; `None` in real time.
-    pub work: Option<Work>,
     /// Flows that cannot have results: in real time those whose start time has not come, and those of kernel hosts,
     /// whose traffic no program makes.
     pub not_due: Vec<usize>,

@@ -17,7 +17,7 @@ use aerostat_lab::occupancy::Sampler;
 use aerostat_lab::plant::faults::Faults;
 use aerostat_lab::plant::ledger::Ledger;
 use aerostat_lab::plant::{Driver as _, LabEvent, LabNode, LinkId, NodeId, Operation};
-use aerostat_lab::report::{Extent, RunReport};
+use aerostat_lab::report::{Extent, RunReport, Work};
 use aerostat_lab::stream;
 use aerostat_node::atm::DataUnit;
 use aerostat_node::host::{HostCommand, HostEvent};
@@ -52,6 +52,10 @@ pub trait Watcher {
     /// The captures have this many octets so far; called before [`Self::progress`], if anything is captured.
     fn recorded(&mut self, octets: u64) {
         let _ = octets;
+    }
+    /// Events and cells of the run, at its end.
+    fn worked(&mut self, work: &Work) {
+        let _ = work;
     }
     /// True to end the run early; called at least every 1024 events, and every tenth of a virtual second.
     fn interrupted(&self) -> bool {
@@ -530,6 +534,12 @@ impl<'a> LabRun<'a> {
             .fault(&self.builder, what);
     }
 
+    /// Events and cells of the run so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        self.world.work()
+    }
+
     /// Ends the run.
     ///
     /// # Errors
@@ -558,7 +568,6 @@ impl<'a> LabRun<'a> {
         let plant = self.world.plant_mut();
         let mut report = ledger.report(lab, plant, end, false, self.extent);
         self.sampler.report(&mut report);
-        report.work = Some(self.world.work());
         report.events = self.seen.stream.take().map(|mut stream| {
             for (flow, began) in report.began.iter().enumerate() {
                 let began = began.filter(|began| *began <= end);
@@ -649,5 +658,7 @@ pub fn run_and_record(
     running.report_only(recording.extent);
     running.start();
     running.run_to_end();
+    let work = running.work();
+    running.seen.watcher.worked(&work);
     Ok(running.finish_both())
 }

@@ -16,7 +16,7 @@ use crate::manifest::{Manifest, Verb};
 use crate::progress;
 use aerostat_lab::event::{Event, Names, Telling};
 use aerostat_lab::ladder::{self, Message};
-use aerostat_lab::report::{Extent, RunReport};
+use aerostat_lab::report::{Extent, RunReport, Work};
 use aerostat_lab::results::{self, Document, Time};
 use aerostat_lab::{Checked, Lab, Override, printable};
 use aerostat_live::charset;
@@ -126,7 +126,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
     }
-    say_work(args, &report);
+    say_work(args, teller.work);
     let warnings = warnings::warnings(&report, lab, Time::Virtual);
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
@@ -141,8 +141,8 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
 }
 
 /// With `--work`: says what the run consisted of.
-fn say_work(args: &RunArgs, report: &RunReport) {
-    let Some(work) = report.work.filter(|_| args.work) else {
+fn say_work(args: &RunArgs, work: Option<Work>) {
+    let Some(work) = work.filter(|_| args.work) else {
         return;
     };
     let all = work.alone.iter().map(|(_, cells)| cells).sum::<u64>();
@@ -266,6 +266,8 @@ struct Teller {
     /// Why the ladder cannot be written there any more; this ends the run.
     unwritten: Option<io::Error>,
     recorded: Recorded,
+    /// Events and cells of the run, at its end.
+    work: Option<Work>,
 }
 
 impl Teller {
@@ -283,6 +285,7 @@ impl Teller {
             waiting: Vec::new(),
             to_output: is_ladder(args),
             unwritten: None,
+            work: None,
             recorded: Recorded::default(),
         })
     }
@@ -308,6 +311,9 @@ impl Teller {
 }
 
 impl Watcher for Teller {
+    fn worked(&mut self, work: &Work) {
+        self.work = Some(*work);
+    }
     fn hears(&self, trace: &Trace) -> bool {
         self.telling.tells(trace.milestone)
     }

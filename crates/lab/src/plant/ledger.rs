@@ -238,7 +238,6 @@ impl Ledger {
             limits: self.limits(lab),
             not_due: Vec::new(),
             events: None,
-            work: None,
             programs: self.finished.clone(),
         }
     }

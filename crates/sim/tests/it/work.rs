@@ -1,7 +1,8 @@
 //! The events of a run: cells that were events of their own, beside counters that the network keeps anyway.
 
 use crate::bench::lab_of;
-use crate::losses::run;
+use aerostat_lab::Lab;
+use aerostat_lab::report::{RunReport, Work};
 use aerostat_node::atm::Alone;
 use aerostat_sim::run::LabRun;
 
@@ -25,31 +26,44 @@ fn text(switch: &str, link: &str) -> String {
     )
 }
 
-/// The cells that were events of their own for this reason, and the crossings of lines.
-fn alone(report: &aerostat_lab::report::RunReport, why: Alone) -> (u64, u64) {
-    let work = report.work.expect("a run in virtual time");
+/// The lab with its results, and its work.
+fn run(text: &str, cell_by_cell: bool) -> (Lab, RunReport, Work) {
+    let lab = lab_of("work", text, &[]);
+    let mut watcher = ();
+    let mut run = LabRun::new(&lab, &mut watcher);
+    if cell_by_cell {
+        run.cell_by_cell();
+    }
+    run.start();
+    run.run_to_end();
+    let work = run.work();
+    let report = run.finish().expect("nothing is captured");
+    (lab, report, work)
+}
+
+/// The cells that were events of their own for this reason.
+fn alone(work: &Work, why: Alone) -> u64 {
     let of = work.alone.iter().find(|(of, _)| *of == why);
-    (of.map_or(0, |(_, cells)| cells), work.crossings)
+    of.map_or(0, |(_, cells)| cells)
 }
 
 #[test]
 fn cells_that_policers_judge_are_counted_and_only_these() {
-    let (_, report) = run(&text("police: true", ""));
+    let (_, report, work) = run(&text("police: true", ""), false);
     let judged: u64 = (report.circuits.policers.iter())
         .map(|policer| policer.counters.cells_in)
         .sum();
-    let (policed, crossings) = alone(&report, Alone::Policed);
     assert!(judged >= 360 * 19, "{judged} cells at policers");
-    assert_eq!(policed, judged);
+    assert_eq!(alone(&work, Alone::Policed), judged);
     // Both programs cross two lines.
-    assert!(crossings >= 4 * 360 * 19, "{crossings}");
-    let (_, report) = run(&text("", ""));
-    assert_eq!(alone(&report, Alone::Policed).0, 0);
+    assert!(work.crossings >= 4 * 360 * 19, "{work:?}");
+    let (_, _, work) = run(&text("", ""), false);
+    assert_eq!(alone(&work, Alone::Policed), 0);
 }
 
 #[test]
 fn cells_of_a_line_with_errors_are_counted_and_only_these() {
-    let (lab, report) = run(&text("", "loss: 0.001"));
+    let (lab, report, work) = run(&text("", "loss: 0.001"), false);
     let link = (lab.links.iter().position(|link| link.name == "x-s")).expect("the link");
     let ways = report
         .circuits
@@ -58,19 +72,12 @@ fn cells_of_a_line_with_errors_are_counted_and_only_these() {
         .filter(|way| way.link.0 == link);
     let sent: u64 = ways.map(|way| way.counters.sent).sum();
     assert!(sent >= 2 * 360 * 19, "{sent} cells on the line");
-    assert_eq!(alone(&report, Alone::Errors).0, sent);
+    assert_eq!(alone(&work, Alone::Errors), sent);
 }
 
 #[test]
 fn cell_by_cell_each_cell_is_an_event() {
-    let lab = lab_of("single", &text("", ""), &[]);
-    let mut watcher = ();
-    let mut run = LabRun::new(&lab, &mut watcher);
-    run.cell_by_cell();
-    run.start();
-    run.run_to_end();
-    let report = run.finish().expect("nothing is captured");
-    let (cells, crossings) = alone(&report, Alone::Recorded);
-    assert!(crossings >= 4 * 360 * 19, "{crossings}");
-    assert_eq!(cells, crossings);
+    let (_, _, work) = run(&text("", ""), true);
+    assert!(work.crossings >= 4 * 360 * 19, "{work:?}");
+    assert_eq!(alone(&work, Alone::Recorded), work.crossings);
 }
