@@ -12,6 +12,7 @@
 //! **Rest.** Events happen at their own times, whenever the loop handles them. So a network in which no source takes
 //! part ([`crate::source::Source::takes_part`]) may wait for its turn, which has what was due since the last: such a
 //! network with at least [`BUSY`] events in a [`REST`] has a turn after each of these, and not one for each event.
+//! A client that follows each change needs each event, too.
 //!
 //! **What it does not bound.** One event can be long: a fault switches a node off with all of its links. The text of
 //! its events has a budget of its own ([`crate::site`]).

@@ -158,10 +158,14 @@ impl Pictures<'_> {
         });
     }
 
+    /// True if a client gets each change when it happens, with its own time.
+    pub(crate) fn are_exact(&self) -> bool {
+        self.followers.iter().any(|one| one.gathered.is_none())
+    }
+
     /// True if all clients can wait for the next telling.
     fn can_wait(&self, now: Instant) -> bool {
-        let gathered = self.followers.iter().all(|one| one.gathered.is_some());
-        gathered && self.poll_timeout().is_none_or(|at| at > now)
+        !self.are_exact() && self.poll_timeout().is_none_or(|at| at > now)
     }
 }
 

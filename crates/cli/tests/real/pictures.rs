@@ -158,6 +158,8 @@ fn a_stream_has_each_line_once_and_ends_with_the_lab_whatever_other_readers_do()
     wait_for("samples", || {
         samples(&first.lines()) > 5 && samples(&second.lines()) > 5
     });
+    let told = |lines: &[Value]| lines.iter().filter(|line| line["is"] == "now").count();
+    wait_for("tellings", || told(&gathered.lines()) > 5);
     // What is gathered leads to the same state, with the story and messages, and says until when it is told.
     wait_for("the gathered state to be the same", || {
         folded(&gathered.lines()) == folded(&first.lines())

@@ -79,7 +79,7 @@ impl Sources {
 impl Site<'_> {
     /// True if the network may rest between two turns.
     pub(crate) fn rests(&mut self) -> bool {
-        self.budget.rests() && !self.sources.take_part()
+        self.budget.rests() && !self.pictures.are_exact() && !self.sources.take_part()
     }
 
     /// Gives a source what it needs, and passes on what it says.
