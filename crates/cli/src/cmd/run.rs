@@ -145,7 +145,7 @@ fn say_work(args: &RunArgs, work: Option<Work>) {
     let Some(work) = work.filter(|_| args.work) else {
         return;
     };
-    let all = work.alone.iter().map(|(_, cells)| cells).sum::<u64>();
+    let all = work.alone.total();
     let events = counted(work.events, "event", "events");
     let crossings = counted(work.crossings, "cell", "cells");
     exit::say(format_args!(

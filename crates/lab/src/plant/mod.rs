@@ -373,8 +373,7 @@ impl<N: Node, M> Plant<N, M> {
         }
         changed
     }
-    /// A node may have changed. Most nodes have many inputs between two looks; the first of them
-    /// costs more than a compare.
+    /// A node may have changed. It has many inputs between two looks, and all later ones cost a compare.
     #[inline]
     fn note_node(&mut self, node: NodeId) {
         let slot = &mut self.slots[node.0];

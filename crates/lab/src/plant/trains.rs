@@ -65,7 +65,7 @@ impl<N: Node, M: super::Medium> Plant<N, M> {
         }
     }
 
-    /// Cells that were events of their own though they end no PDU, by reason.
+    /// Cells that were events of their own, by reason.
     #[must_use]
     pub const fn alone(&self) -> AloneCells {
         self.trains.alone

@@ -161,7 +161,7 @@ pub struct Trains {
     /// PDUs whose ends are noted, if any are.
     noted: Option<fn(&CellRun) -> bool>,
     ended: Vec<Ended>,
-    /// Cells whose arrival was an event though they end no PDU, and those of lines that take each cell alone.
+    /// Cells that were events of their own, by reason.
     pub alone: AloneCells,
 }
 

@@ -25,35 +25,46 @@ aerostat_wire::named! {
     }
 }
 
-/// Cells dropped, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drops([u64; DropReason::ALL.len()]);
+/// Counters of cells for each name of an enum.
+macro_rules! tally {
+    ($(#[$meta:meta])* pub struct $tally:ident of $reason:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $tally([u64; $reason::ALL.len()]);
 
-impl Drops {
-    /// Counts `cells` dropped cells.
-    pub const fn add(&mut self, reason: DropReason, cells: u64) {
-        self.0[reason as usize] += cells;
-    }
-    /// Cells dropped for one reason.
-    #[must_use]
-    pub const fn of(&self, reason: DropReason) -> u64 {
-        self.0[reason as usize]
-    }
-    /// Cells dropped.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-    /// Adds all counters of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        for (mine, others) in self.0.iter_mut().zip(other.0) {
-            *mine += others;
+        impl $tally {
+            /// Counts cells.
+            pub const fn add(&mut self, reason: $reason, cells: u64) {
+                self.0[reason as usize] += cells;
+            }
+            /// Cells of one reason.
+            #[must_use]
+            pub const fn of(&self, reason: $reason) -> u64 {
+                self.0[reason as usize]
+            }
+            /// Cells of all reasons.
+            #[must_use]
+            pub fn total(&self) -> u64 {
+                self.0.iter().sum()
+            }
+            /// Adds all counters of `other`.
+            pub fn merge(&mut self, other: &Self) {
+                for (mine, others) in self.0.iter_mut().zip(other.0) {
+                    *mine += others;
+                }
+            }
+            /// The reasons that occurred, with their cells.
+            pub fn iter(&self) -> impl Iterator<Item = ($reason, u64)> {
+                $reason::ALL.into_iter().zip(self.0).filter(|of| of.1 > 0)
+            }
         }
-    }
-    /// The reasons that occurred, with their cells.
-    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> {
-        DropReason::ALL.into_iter().zip(self.0).filter(|d| d.1 > 0)
-    }
+    };
+}
+pub(super) use tally;
+
+tally! {
+    /// Cells dropped, by reason.
+    pub struct Drops of DropReason
 }
 
 /// Counters of a queue, a connection or a port.

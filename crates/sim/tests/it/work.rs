@@ -41,12 +41,6 @@ fn run(text: &str, cell_by_cell: bool) -> (Lab, RunReport, Work) {
     (lab, report, work)
 }
 
-/// The cells that were events of their own for this reason.
-fn alone(work: &Work, why: Alone) -> u64 {
-    let of = work.alone.iter().find(|(of, _)| *of == why);
-    of.map_or(0, |(_, cells)| cells)
-}
-
 #[test]
 fn cells_that_policers_judge_are_counted_and_only_these() {
     let (_, report, work) = run(&text("police: true", ""), false);
@@ -54,11 +48,11 @@ fn cells_that_policers_judge_are_counted_and_only_these() {
         .map(|policer| policer.counters.cells_in)
         .sum();
     assert!(judged >= 360 * 19, "{judged} cells at policers");
-    assert_eq!(alone(&work, Alone::Policed), judged);
+    assert_eq!(work.alone.of(Alone::Policed), judged);
     // Both programs cross two lines.
     assert!(work.crossings >= 4 * 360 * 19, "{work:?}");
     let (_, _, work) = run(&text("", ""), false);
-    assert_eq!(alone(&work, Alone::Policed), 0);
+    assert_eq!(work.alone.of(Alone::Policed), 0);
 }
 
 #[test]
@@ -72,12 +66,12 @@ fn cells_of_a_line_with_errors_are_counted_and_only_these() {
         .filter(|way| way.link.0 == link);
     let sent: u64 = ways.map(|way| way.counters.sent).sum();
     assert!(sent >= 2 * 360 * 19, "{sent} cells on the line");
-    assert_eq!(alone(&work, Alone::Errors), sent);
+    assert_eq!(work.alone.of(Alone::Errors), sent);
 }
 
 #[test]
 fn cell_by_cell_each_cell_is_an_event() {
     let (_, _, work) = run(&text("", ""), true);
     assert!(work.crossings >= 4 * 360 * 19, "{work:?}");
-    assert_eq!(alone(&work, Alone::Recorded), work.crossings);
+    assert_eq!(work.alone.of(Alone::Recorded), work.crossings);
 }

@@ -1,5 +1,6 @@
 //! Cells that did not move in trains.
 
+use super::super::counters::tally;
 use super::{Bound, Train};
 
 aerostat_wire::named! {
@@ -29,19 +30,9 @@ aerostat_wire::named! {
     }
 }
 
-/// Cells that were events of their own, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AloneCells([u64; Alone::ALL.len()]);
-
-impl AloneCells {
-    /// Counts cells.
-    pub const fn add(&mut self, why: Alone, cells: u64) {
-        self.0[why as usize] += cells;
-    }
-    /// The reasons that occurred, with their cells.
-    pub fn iter(&self) -> impl Iterator<Item = (Alone, u64)> {
-        Alone::ALL.into_iter().zip(self.0).filter(|one| one.1 > 0)
-    }
+tally! {
+    /// Cells that were events of their own, by reason.
+    pub struct AloneCells of Alone
 }
 
 impl Train {
