@@ -44,7 +44,8 @@ fn both(runtime: &Runtime) {
 #[test]
 fn an_interrupted_measurement_of_embedded_hosts_shows_what_it_has() {
     let runtime = Runtime::new("partial");
-    runtime.ok(&["up", "-d", "-q", "--embedded", LAB]);
+    // The lab's own transfer fills a queue, which then discards some of the packets.
+    runtime.ok(&["up", "-d", "-q", "--embedded", "--set", "traffic=[]", LAB]);
     both(&runtime);
     // No program continues in the hosts after the client has ended.
     let row = runtime.ok(&["ping", "-c", "2", "sello", "urku", "-o", "csv"]);
