@@ -92,7 +92,7 @@ def connect(port):
 
 def find_dynamips(context):
     if not context.dynamips:
-        raise Missing("Dynamips: build it from github.com/GNS3/dynamips, and give --dynamips PATH or $DYNAMIPS")
+        raise Missing("Dynamips: bench/peers dynamips, or --dynamips PATH")
     if not pathlib.Path(context.dynamips).is_file():
         raise Missing(f"{context.dynamips} is not there")
 

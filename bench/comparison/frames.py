@@ -81,7 +81,7 @@ def copier(context, mtu, *options):
 
 
 def vde(context, mtu):
-    program = need("vde_switch", "apt-get install vde2")
+    program = need("vde_switch", "bench/peers vde2, or apt-get install vde2")
     middle = Namespace.create(context.processes)
     devices = ("vde0", "vde1")
     taps = [word for device in devices for word in ("-tap", device)]
@@ -184,7 +184,7 @@ def efficiency(work, ours, made, skipped):
 
 def tcp(context):
     """TCP with an MTU of 1500: LANE and an MPOA shortcut."""
-    need("iperf3", "apt-get install iperf3")
+    need("iperf3", "bench/peers iperf3, or apt-get install iperf3")
     wanted = (LANE, MPOA, VNET, VDE, COPIER, BRIDGE, ROUTER)
     made, skipped = setups(context, 1500, wanted)
     title = "TCP, MTU 1500"
@@ -200,7 +200,7 @@ def tcp(context):
 
 def tcp_clip(context):
     """TCP over Classical IP with an MTU of 9180. VDE2 takes frames of 1514 octets at most."""
-    need("iperf3", "apt-get install iperf3")
+    need("iperf3", "bench/peers iperf3, or apt-get install iperf3")
     made, skipped = setups(context, 9180, (CLIP, VNET, VDE, COPIER, BRIDGE, ROUTER))
     title = "TCP, MTU 9180"
     values = context.rounds.measure(title, {name: path.tcp for name, path in made.items()}, skipped)

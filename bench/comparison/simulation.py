@@ -9,41 +9,44 @@ import time
 
 from .aerostat import LABS, Lab, run_in_virtual_time
 from .machine import ROOT, Died, Missing, cpu_time, run, timed_run
+from .peers import MODULES, ns3_libraries
 from .rounds import Goal, Row
 
 SOURCE = ROOT / "bench" / "ns3" / "dumbbell.cc"
-MODULES = ("core", "network", "internet", "point-to-point", "applications")
 
 
-def compiled(context, name, command):
-    """The program, compiled anew if its source is newer."""
-    program = context.cache / name
-    if not program.exists() or program.stat().st_mtime < SOURCE.stat().st_mtime:
+def compiled(context, name, command, libraries):
+    """The program, compiled anew if the command is another one, or its source or a library is newer."""
+    program, kept = context.cache / name, context.cache / f"{name}.command"
+    words = "\n".join(str(word) for word in command)
+    same = program.exists() and kept.exists() and kept.read_text(encoding="utf-8") == words
+    if not same or any(path.stat().st_mtime > program.stat().st_mtime for path in (SOURCE, *libraries)):
         context.cache.mkdir(parents=True, exist_ok=True)
+        kept.unlink(missing_ok=True)
         run([*command, "-o", program], seconds=600)
+        kept.write_text(words, encoding="utf-8")
     return program
 
 
 def debian(context):
     if not pathlib.Path("/usr/include/ns3/core-module.h").exists():
-        raise Missing("ns-3: apt-get install libns3-dev g++")
+        raise Missing("ns-3: bench/peers ns3-debian, or apt-get install libns3-dev g++")
     if not shutil.which("g++"):
         raise Missing("ns-3: apt-get install g++")
-    return compiled(context, "ns3-debian", ["g++", "-O2", "-std=c++17", SOURCE, *(f"-lns3-{name}" for name in MODULES)])
+    return compiled(context, "ns3-debian", ["g++", "-O2", "-std=c++17", SOURCE, *(f"-lns3-{name}" for name in MODULES)], ())
 
 
 def optimised(context):
     if not context.ns3_optimised:
-        raise Missing("an optimised ns-3: --ns3-optimised PREFIX (configured with --build-profile=optimized, installed there)")
+        raise Missing("an optimised ns-3: bench/peers ns3-optimised, or --ns3-optimised PREFIX (installed there)")
     prefix = pathlib.Path(context.ns3_optimised)
-    libraries = []
-    for name in MODULES:
-        found = [path for part in ("lib", "lib64") for path in sorted((prefix / part).glob(f"libns3*-{name}*.so"))]
-        if not found:
+    found = ns3_libraries(prefix)
+    for name, path in found.items():
+        if path is None:
             raise Missing(f"an optimised ns-3: {prefix} has no library of {name}")
-        libraries.append(found[0])
+    libraries = list(found.values())
     return compiled(context, "ns3-optimised", ["g++", "-O3", "-march=native", "-std=c++17", f"-I{prefix / 'include'}", SOURCE,
-                                               *libraries, f"-Wl,--disable-new-dtags,-rpath,{libraries[0].parent}"])
+                                               *libraries, f"-Wl,--disable-new-dtags,-rpath,{libraries[0].parent}"], libraries)
 
 
 def goodput(text, seconds):
