@@ -38,7 +38,7 @@ def debian(context):
 
 def optimised(context):
     if not context.ns3_optimised:
-        raise Missing("an optimised ns-3: bench/peers ns3-optimised, or --ns3-optimised PREFIX (installed there)")
+        raise Missing("an optimised ns-3: bench/peers ns3-optimised, or --ns3-optimised PREFIX")
     prefix = pathlib.Path(context.ns3_optimised)
     found = ns3_libraries(prefix)
     for name, path in found.items():
