@@ -193,8 +193,14 @@ pub trait Driver: Sized {
         }
     }
 
-    /// Puts the cells that have left a port by now on its line.
+    /// Puts the cells that have left a port by now on its line, whose next event is known then.
     fn advance(&mut self, line: LineId) {
+        self.let_out(line);
+        self.plant_mut().reschedule(line);
+    }
+
+    /// Puts the cells that have left a port by now on its line.
+    fn let_out(&mut self, line: LineId) {
         let key = self.plant().key;
         self.settle(line, key);
         let (from, now) = (self.plant().line(line).from, self.plant().now);
@@ -220,7 +226,6 @@ pub trait Driver: Sized {
         } else {
             waiting.insert(from.port, ());
         }
-        plant.reschedule(line);
     }
 
     /// Puts all cells that have left their ports by now on their lines.
@@ -237,7 +242,7 @@ pub trait Driver: Sized {
             return;
         }
         let arrived = self.plant_mut().arrived(line);
-        self.advance(line);
+        self.let_out(line);
         // This cannot be done when the port is touched, because the node has yet to report the packet that found no
         // room.
         if self.plant().tells_drops {
@@ -250,9 +255,9 @@ pub trait Driver: Sized {
             while let Some(run) = self.plant_mut().arrived(line) {
                 self.arrive(line, run);
             }
-            self.plant_mut().reschedule(line);
         }
         self.trains_of(line);
+        self.plant_mut().reschedule(line);
         self.tell_harmed();
     }
 

@@ -11,8 +11,9 @@
 //! **Settling.** A port is *settled* to a moment when it has taken all cells that arrive before it and has decided all
 //! departures up to it. For this, the ports in front of the lines that feed it must be settled to an earlier moment:
 //! the delay of the line and a cell time before. So the recursion goes back in time and ends, in a ring of links too.
-//! Only lines with trains to this very port count, so cells in the other direction do not matter, and an idle line
-//! costs nothing. A port that lags far behind is settled in steps, which bounds the depth of the recursion.
+//! Only lines with trains to this very port of which further cells come count, so cells in the other direction do not
+//! matter, and an idle line costs nothing. A port that rests, as most do, costs a look. A port that lags far behind is
+//! settled in steps, which bounds the depth of the recursion.
 //!
 //! **Order.** Everything comes out as if each cell were an event: cells of one instant arrive by the number of their
 //! line, departures of an instant come before cells that are queued at that instant, and before a node's control plane
@@ -203,7 +204,14 @@ pub(super) trait Settle: Driver {
             return;
         }
         let mut reached = plant.lines[line.0 as usize].settled;
-        if plant.trains.feeder(line.0, 0).is_some() {
+        if plant.trains.feeders(line.0) == 0 {
+            if let Some((port, trains)) = plant.port_and_trains(line)
+                && port.rests(trains, line.0, key)
+            {
+                plant.lines[line.0 as usize].settled = key.max(reached);
+                return;
+            }
+        } else {
             let step = STEP.saturating_mul(plant.crossing(line));
             while key.0.saturating_sub(reached.0) > step {
                 reached = (reached.0 + step, u32::MAX);
@@ -215,13 +223,10 @@ pub(super) trait Settle: Driver {
 
     /// Settles the port in front of a line that is not far behind.
     fn settle_step(&mut self, line: LineId, key: Key) {
-        let mut index = 0;
-        while let Some(feeder) = self.plant().trains.feeder(line.0, index) {
-            index += 1;
-            let feeder = LineId(feeder);
-            if feeder.0 == u32::MAX {
+        for place in (0..self.plant().trains.feeders(line.0)).rev() {
+            let Some(feeder) = self.plant().trains.feeder(line.0, place).map(LineId) else {
                 continue;
-            }
+            };
             let crossing = self.plant_mut().crossing(feeder);
             if let Some(start) = key.0.checked_sub(crossing)
                 && self.plant().lines[feeder.0 as usize].settled < (start, u32::MAX)
@@ -338,12 +343,10 @@ pub(super) trait Settle: Driver {
         }
     }
 
-    /// Cells of trains that matter have arrived on a line.
+    /// Cells of trains that matter have arrived on a line, whose next event is not known then.
     fn trains_of(&mut self, line: LineId) {
         let now = self.plant().now.as_nanos();
-        let mut any = false;
         while let Some((at, id)) = self.plant().trains.due(line.0).filter(|due| due.0 <= now) {
-            any = true;
             self.plant_mut().trains.pop_due(line.0);
             let train = self.plant().trains.get(id);
             let Some(train) = train.filter(|train| train.line == line.0) else {
@@ -353,9 +356,6 @@ pub(super) trait Settle: Driver {
                 self.bind(line, id);
             }
             self.matters(line, id, at);
-        }
-        if any {
-            self.plant_mut().reschedule(line);
         }
     }
 

@@ -17,7 +17,7 @@ mod alone;
 mod track;
 
 pub use self::alone::{Alone, AloneCells};
-use self::track::Track;
+use self::track::{Counts, Track};
 use super::pdu::CellRun;
 use super::port::QueueId;
 use aerostat_proto::{Duration, Instant};
@@ -182,7 +182,8 @@ impl Trains {
             arrivals: BinaryHeap::new(),
             uncounted: Vec::new(),
             heads: BinaryHeap::new(),
-            feeders: Vec::new(),
+            feeders: Counts::default(),
+            open: Counts::default(),
             parts: VecDeque::new(),
         });
     }
@@ -196,17 +197,21 @@ impl Trains {
     pub fn set_single(&mut self, line: u32, single: bool) {
         self.tracks[line as usize].single = single;
     }
-    /// The lines with trains to the port in front of a line, by their place in the list.
+    /// Number of lines with trains to the port in front of a line of which further cells come.
     #[must_use]
-    pub fn feeder(&self, line: u32, index: usize) -> Option<u32> {
-        let feeder = self.tracks[line as usize].feeders.get(index)?;
-        Some(if feeder.1 == 0 { NO_TRAIN } else { feeder.0 })
+    pub fn feeders(&self, line: u32) -> usize {
+        self.tracks[line as usize].open.len()
+    }
+    /// One of these lines. A reader starts with the last one, because others may take the place of one that it has
+    /// read.
+    #[must_use]
+    pub fn feeder(&self, line: u32, place: usize) -> Option<u32> {
+        self.tracks[line as usize].open.at(place)
     }
     /// True if trains go to the port in front of a line.
     #[must_use]
     pub fn is_fed(&self, line: u32) -> bool {
-        let feeders = &self.tracks[line as usize].feeders;
-        feeders.iter().any(|feeder| feeder.1 > 0)
+        self.tracks[line as usize].feeders.len() > 0
     }
     /// A train; `None` if the number belongs to none.
     #[must_use]
@@ -361,8 +366,6 @@ impl Trains {
             track.due.push_back((at, id));
         }
         if end {
-            track.dense -= u32::from(train.dense && !train.closed);
-            train.closed = true;
             if let (Some(wanted), Some(run)) = (self.noted, &train.run)
                 && train.whole
                 && wanted(run)
@@ -388,6 +391,21 @@ impl Trains {
             let arrivals = &mut self.tracks[line as usize].arrivals;
             arrivals.push(Reverse((at, source, id)));
         }
+        if end {
+            self.finish(id);
+        }
+    }
+
+    /// No further cell of a train leaves its port.
+    fn finish(&mut self, id: u32) {
+        let train = &mut self.trains[id as usize];
+        if std::mem::replace(&mut train.closed, true) {
+            return;
+        }
+        self.tracks[train.line as usize].dense -= u32::from(train.dense);
+        if let Bound::Queue { line, .. } = train.bound {
+            self.tracks[line as usize].open.remove(train.line);
+        }
     }
 
     /// True if a cell of a PDU is the next one of a train that is not over.
@@ -404,10 +422,9 @@ impl Trains {
 
     /// No further cell of a train comes.
     pub(super) fn close(&mut self, id: u32) {
+        self.finish(id);
         let train = &mut self.trains[id as usize];
-        let open = !std::mem::replace(&mut train.closed, true);
         let track = &mut self.tracks[train.line as usize];
-        track.dense -= u32::from(train.dense && open);
         if let (Some(wanted), Some(run)) = (self.noted, &train.run)
             && std::mem::take(&mut train.whole)
             && wanted(run)
@@ -463,9 +480,10 @@ impl Trains {
                     cells,
                 });
             }
-            let feeders = &mut self.tracks[line as usize].feeders;
-            if let Some(feeder) = feeders.iter_mut().find(|feeder| feeder.0 == from) {
-                feeder.1 -= 1;
+            let track = &mut self.tracks[line as usize];
+            track.feeders.remove(from);
+            if !train.closed {
+                track.open.remove(from);
             }
         }
     }
@@ -495,7 +513,7 @@ impl Trains {
     pub fn bind(&mut self, id: u32, bound: Bound) {
         let train = &mut self.trains[id as usize];
         train.bound = bound;
-        let from = train.line;
+        let (from, open) = (train.line, !train.closed);
         let Bound::Queue { line, .. } = bound else {
             return;
         };
@@ -504,12 +522,9 @@ impl Trains {
         if let Some(at) = next {
             track.arrivals.push(Reverse((at, source, id)));
         }
-        match track.feeders.iter_mut().find(|feeder| feeder.0 == from) {
-            Some(feeder) => feeder.1 += 1,
-            None => {
-                track.feeders.retain(|feeder| feeder.1 > 0);
-                track.feeders.push((from, 1));
-            }
+        track.feeders.add(from);
+        if open {
+            track.open.add(from);
         }
     }
 
@@ -519,7 +534,8 @@ impl Trains {
         let track = &mut self.tracks[line as usize];
         track.arrivals.clear();
         let mut all = Vec::new();
-        for (from, _) in std::mem::take(&mut track.feeders) {
+        track.open = Counts::default();
+        for (from, _) in std::mem::take(&mut track.feeders).iter() {
             for index in 0..self.tracks[from as usize].on.len() {
                 let id = self.tracks[from as usize].on[index];
                 let train = &self.trains[id as usize];
@@ -546,14 +562,14 @@ impl Trains {
         let feeders = &self.tracks[line as usize].feeders;
         let before = feeders.iter().flat_map(|(feeder, trains)| {
             // The trains whose way is known are the oldest ones, or nearly: behind them comes what a long line holds.
-            let on = self.tracks[*feeder as usize].on.iter();
+            let on = self.tracks[feeder as usize].on.iter();
             let to_here = on.filter_map(|id| match self.trains[*id as usize].bound {
                 Bound::Queue {
                     line: to, queue, ..
                 } if to == line => Some((*id, queue.0)),
                 _ => None,
             });
-            to_here.take(*trains as usize)
+            to_here.take(trains as usize)
         });
         let before = before.filter(|(id, to)| *to == queue && !self.trains[*id as usize].dense);
         for (other, _) in before.collect::<Vec<_>>() {
@@ -656,6 +672,7 @@ impl Trains {
         for id in std::mem::take(&mut self.tracks[line as usize].on) {
             self.unbind(id);
             let train = &mut self.trains[id as usize];
+            train.closed = true;
             if let Bound::Queue { line: to, .. } = train.bound {
                 let arrivals = &mut self.tracks[to as usize].arrivals;
                 arrivals.retain(|Reverse((_, _, other))| *other != id);

@@ -4,6 +4,7 @@ mod blocks;
 mod closing;
 mod conformance;
 mod frames;
+mod matter;
 mod policing;
 mod schedules;
 mod single;

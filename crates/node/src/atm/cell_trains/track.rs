@@ -35,10 +35,45 @@ pub(super) struct Track {
     pub(super) uncounted: Vec<u32>,
     /// Of a line to an end system: next arrivals of its trains, and those of trains that have been taken since.
     pub(super) heads: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The lines whose trains go to the port in front of this line, and the number of these trains.
-    pub(super) feeders: Vec<(u32, u32)>,
+    /// The lines whose trains go to the port in front of this line.
+    pub(super) feeders: Counts,
+    /// Those of them of whose trains further cells come.
+    pub(super) open: Counts,
     /// PDUs whose end is noted and whose rest may follow in a further train, each with the index of the next cell.
     pub(super) parts: VecDeque<(CellRun, u16)>,
+}
+
+/// Lines, each with the number of its trains of some kind, which is not zero.
+#[derive(Debug, Default)]
+pub(super) struct Counts(Vec<(u32, u32)>);
+
+impl Counts {
+    pub(super) fn add(&mut self, line: u32) {
+        match self.0.iter_mut().find(|entry| entry.0 == line) {
+            Some(entry) => entry.1 += 1,
+            None => self.0.push((line, 1)),
+        }
+    }
+    /// A train is gone. The last line takes the place of a line without trains, so a reader that goes from the last
+    /// place to the first one misses no line.
+    pub(super) fn remove(&mut self, line: u32) {
+        let Some(at) = self.0.iter().position(|entry| entry.0 == line) else {
+            return;
+        };
+        self.0[at].1 -= 1;
+        if self.0[at].1 == 0 {
+            self.0.swap_remove(at);
+        }
+    }
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+    pub(super) fn at(&self, place: usize) -> Option<u32> {
+        self.0.get(place).map(|entry| entry.0)
+    }
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.0.iter().copied()
+    }
 }
 
 impl Track {
