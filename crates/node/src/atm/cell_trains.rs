@@ -17,7 +17,7 @@ mod alone;
 mod track;
 
 pub use self::alone::{Alone, AloneCells};
-use self::track::{Counts, Track};
+use self::track::{Count, Counts, Track};
 use super::pdu::CellRun;
 use super::port::QueueId;
 use aerostat_proto::{Duration, Instant};
@@ -197,22 +197,6 @@ impl Trains {
     pub fn set_single(&mut self, line: u32, single: bool) {
         self.tracks[line as usize].single = single;
     }
-    /// Number of lines with trains to the port in front of a line of which further cells come.
-    #[must_use]
-    pub fn feeders(&self, line: u32) -> usize {
-        self.tracks[line as usize].open.len()
-    }
-    /// One of these lines. A reader starts with the last one, because others may take the place of one that it has
-    /// read.
-    #[must_use]
-    pub fn feeder(&self, line: u32, place: usize) -> Option<u32> {
-        self.tracks[line as usize].open.at(place)
-    }
-    /// True if trains go to the port in front of a line.
-    #[must_use]
-    pub fn is_fed(&self, line: u32) -> bool {
-        self.tracks[line as usize].feeders.len() > 0
-    }
     /// A train; `None` if the number belongs to none.
     #[must_use]
     pub fn get(&self, train: u32) -> Option<&Train> {
@@ -243,16 +227,6 @@ impl Trains {
             track.late_due.pop_first();
         }
     }
-    /// Takes the list of cells that passed nodes.
-    pub fn take_passed(&mut self) -> Vec<Passed> {
-        std::mem::take(&mut self.passed)
-    }
-    /// Number of entries in this list.
-    #[must_use]
-    pub const fn passed(&self) -> usize {
-        self.passed.len()
-    }
-
     /// Notes the whole PDUs that leave a port in a train, as far as they are wanted.
     pub fn note_ends(&mut self, wanted: fn(&CellRun) -> bool) {
         self.noted = Some(wanted);
@@ -535,7 +509,7 @@ impl Trains {
         track.arrivals.clear();
         let mut all = Vec::new();
         track.open = Counts::default();
-        for (from, _) in std::mem::take(&mut track.feeders).iter() {
+        for Count { line: from, .. } in std::mem::take(&mut track.feeders).iter() {
             for index in 0..self.tracks[from as usize].on.len() {
                 let id = self.tracks[from as usize].on[index];
                 let train = &self.trains[id as usize];
@@ -560,17 +534,22 @@ impl Trains {
         }
         changed.push(line);
         let feeders = &self.tracks[line as usize].feeders;
-        let before = feeders.iter().flat_map(|(feeder, trains)| {
-            // The trains whose way is known are the oldest ones, or nearly: behind them comes what a long line holds.
-            let on = self.tracks[feeder as usize].on.iter();
-            let to_here = on.filter_map(|id| match self.trains[*id as usize].bound {
-                Bound::Queue {
-                    line: to, queue, ..
-                } if to == line => Some((*id, queue.0)),
-                _ => None,
-            });
-            to_here.take(trains as usize)
-        });
+        let before = feeders.iter().flat_map(
+            |Count {
+                 line: feeder,
+                 trains,
+             }| {
+                // The trains whose way is known are nearly the oldest ones: behind them comes what a long line holds.
+                let on = self.tracks[feeder as usize].on.iter();
+                let to_here = on.filter_map(|id| match self.trains[*id as usize].bound {
+                    Bound::Queue {
+                        line: to, queue, ..
+                    } if to == line => Some((*id, queue.0)),
+                    _ => None,
+                });
+                to_here.take(trains as usize)
+            },
+        );
         let before = before.filter(|(id, to)| *to == queue && !self.trains[*id as usize].dense);
         for (other, _) in before.collect::<Vec<_>>() {
             self.make_dense(other, changed);

@@ -1,6 +1,6 @@
 //! A line in the view of trains, and the order of arrivals there.
 
-use super::{Bound, Key, Trains};
+use super::{Bound, Key, Passed, Trains};
 use crate::atm::pdu::CellRun;
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
@@ -37,41 +37,43 @@ pub(super) struct Track {
     pub(super) heads: BinaryHeap<Reverse<(u64, u32)>>,
     /// The lines whose trains go to the port in front of this line.
     pub(super) feeders: Counts,
-    /// Those of them of whose trains further cells come.
+    /// Lines among them of whose trains further cells come.
     pub(super) open: Counts,
     /// PDUs whose end is noted and whose rest may follow in a further train, each with the index of the next cell.
     pub(super) parts: VecDeque<(CellRun, u16)>,
 }
 
-/// Lines, each with the number of its trains of some kind, which is not zero.
+/// Trains of some kind on a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Count {
+    pub(super) line: u32,
+    /// Their number, which is not zero.
+    pub(super) trains: u32,
+}
+
+/// Lines with trains of some kind.
 #[derive(Debug, Default)]
-pub(super) struct Counts(Vec<(u32, u32)>);
+pub(super) struct Counts(Vec<Count>);
 
 impl Counts {
     pub(super) fn add(&mut self, line: u32) {
-        match self.0.iter_mut().find(|entry| entry.0 == line) {
-            Some(entry) => entry.1 += 1,
-            None => self.0.push((line, 1)),
+        match self.0.iter_mut().find(|count| count.line == line) {
+            Some(count) => count.trains += 1,
+            None => self.0.push(Count { line, trains: 1 }),
         }
     }
     /// A train is gone. The last line takes the place of a line without trains, so a reader that goes from the last
     /// place to the first one misses no line.
     pub(super) fn remove(&mut self, line: u32) {
-        let Some(at) = self.0.iter().position(|entry| entry.0 == line) else {
+        let Some(at) = self.0.iter().position(|count| count.line == line) else {
             return;
         };
-        self.0[at].1 -= 1;
-        if self.0[at].1 == 0 {
+        self.0[at].trains -= 1;
+        if self.0[at].trains == 0 {
             self.0.swap_remove(at);
         }
     }
-    pub(super) const fn len(&self) -> usize {
-        self.0.len()
-    }
-    pub(super) fn at(&self, place: usize) -> Option<u32> {
-        self.0.get(place).map(|entry| entry.0)
-    }
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Count> + '_ {
         self.0.iter().copied()
     }
 }
@@ -90,6 +92,34 @@ impl Track {
 }
 
 impl Trains {
+    /// Takes the list of cells that passed nodes.
+    pub fn take_passed(&mut self) -> Vec<Passed> {
+        std::mem::take(&mut self.passed)
+    }
+    /// Number of entries in this list.
+    #[must_use]
+    pub const fn passed(&self) -> usize {
+        self.passed.len()
+    }
+
+    /// Number of lines with trains to the port in front of a line of which further cells come.
+    #[must_use]
+    pub fn feeders(&self, line: u32) -> usize {
+        self.tracks[line as usize].open.0.len()
+    }
+    /// One of these lines. A reader starts with the last one, because others may take the place of one that it has
+    /// read.
+    #[must_use]
+    pub fn feeder(&self, line: u32, place: usize) -> Option<u32> {
+        let count = self.tracks[line as usize].open.0.get(place)?;
+        Some(count.line)
+    }
+    /// True if trains go to the port in front of a line.
+    #[must_use]
+    pub fn is_fed(&self, line: u32) -> bool {
+        !self.tracks[line as usize].feeders.0.is_empty()
+    }
+
     /// The trains on a line to an end system with cells that arrive before `key`, oldest first. Each of them must be
     /// taken ([`Self::take`]) to be found again.
     pub fn arrived(&mut self, line: u32, key: Key) -> Vec<u32> {

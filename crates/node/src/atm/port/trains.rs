@@ -164,8 +164,8 @@ impl OutputPort {
             .for_each(|over| trains.close(over));
     }
 
-    /// A lower bound of the time at which the transmission of a waiting cell ends that matters on `line`. It is exact, or
-    /// to a nanosecond among shaped queues, if no other queue gets a cell before that. `None` if no such cell waits.
+    /// A lower bound of the time at which the transmission of a waiting cell ends that matters on `line`. It is exact,
+    /// or to a nanosecond among shaped queues, if no other queue gets a cell before that. `None` if no such cell waits.
     #[must_use]
     pub fn next_matter(&self, trains: &Trains, line: u32) -> Option<Instant> {
         if !self.schedule.is_plain() || !self.paths.is_empty() {
