@@ -534,22 +534,17 @@ impl Trains {
         }
         changed.push(line);
         let feeders = &self.tracks[line as usize].feeders;
-        let before = feeders.iter().flat_map(
-            |Count {
-                 line: feeder,
-                 trains,
-             }| {
-                // The trains whose way is known are nearly the oldest ones: behind them comes what a long line holds.
-                let on = self.tracks[feeder as usize].on.iter();
-                let to_here = on.filter_map(|id| match self.trains[*id as usize].bound {
-                    Bound::Queue {
-                        line: to, queue, ..
-                    } if to == line => Some((*id, queue.0)),
-                    _ => None,
-                });
-                to_here.take(trains as usize)
-            },
-        );
+        let before = feeders.iter().flat_map(|count| {
+            // The trains whose way is known are nearly the oldest ones: behind them comes what a long line holds.
+            let on = self.tracks[count.line as usize].on.iter();
+            let to_here = on.filter_map(|id| match self.trains[*id as usize].bound {
+                Bound::Queue {
+                    line: to, queue, ..
+                } if to == line => Some((*id, queue.0)),
+                _ => None,
+            });
+            to_here.take(count.trains as usize)
+        });
         let before = before.filter(|(id, to)| *to == queue && !self.trains[*id as usize].dense);
         for (other, _) in before.collect::<Vec<_>>() {
             self.make_dense(other, changed);
