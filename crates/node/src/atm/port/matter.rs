@@ -19,7 +19,7 @@ impl OutputPort {
     pub(super) fn next_matter_of_more(&self, trains: &Trains, line: u32) -> Option<Instant> {
         // The line goes on at the fraction of a nanosecond where it is, so a start that is rounded up is too late.
         let soonest = match self.schedule.count {
-            0 => self.after(self.waiting.peek()?.0.0, !trains.is_fed(line)),
+            0 => self.after(self.waiting.peek()?.0.0),
             _ => self.after_cells(1),
         };
         let mut best: Option<Instant> = None;
@@ -29,7 +29,7 @@ impl OutputPort {
         };
         let mut inside = |schedule: &Schedule, shaper: Option<&Shaper>| {
             self.matter_in(schedule, trains, line, &mut |cells| {
-                let shaped = shaper.map(|shaper| self.after(shaper.after(cells - 1), false));
+                let shaped = shaper.map(|shaper| self.after(shaper.after(cells - 1)));
                 offer(self.after_cells(cells).max(shaped.unwrap_or_default()));
             });
         };
@@ -53,7 +53,7 @@ impl OutputPort {
                     0 | 1 => shaper.eligible(),
                     more => shaper.after(more - 1),
                 };
-                offer(self.after(start, false));
+                offer(self.after(start));
             }
         }
         best

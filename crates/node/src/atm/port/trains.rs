@@ -165,13 +165,12 @@ impl OutputPort {
     }
 
     /// A lower bound of the time at which the transmission of a waiting cell ends that matters on `line`. It is exact,
-    /// or to a nanosecond among shaped queues, if no other queue gets a cell before that. `None` if no such cell waits.
+    /// or to a nanosecond behind a shaper, if no other queue gets a cell before that. `None` if no such cell waits.
     #[must_use]
     pub fn next_matter(&self, trains: &Trains, line: u32) -> Option<Instant> {
         if !self.schedule.is_plain() || !self.paths.is_empty() {
             return self.next_matter_of_more(trains, line);
         }
-        let fed = trains.is_fed(line);
         let mut best: Option<Instant> = None;
         let mut offer = |at: Instant| best = Some(best.map_or(at, |best| best.min(at)));
         let mut ahead = 0;
@@ -199,7 +198,7 @@ impl OutputPort {
                     let cells = ahead + served_with(&turns, place, wanted);
                     offer(
                         self.after_cells(cells)
-                            .max(self.shaped(turn.2, wanted, None, fed)),
+                            .max(self.shaped(turn.2, wanted, None)),
                     );
                 }
             }
@@ -211,9 +210,9 @@ impl OutputPort {
         }
         if self.waiting.len() > LOOK {
             let first = self.waiting.peek();
-            first.into_iter().for_each(|Reverse(next)| {
-                offer(self.after(next.0, !fed && self.is_next_held(next.0)))
-            });
+            first
+                .into_iter()
+                .for_each(|Reverse(next)| offer(self.after(next.0)));
             return best;
         }
         for Reverse((at, _, turn)) in &self.waiting {
@@ -221,7 +220,7 @@ impl OutputPort {
                 && queue.opened == turn.1
                 && let Some(wanted) = queue.until_matters(trains, line, &self.runs)
             {
-                offer(self.shaped(queue, wanted, Some(*at), fed));
+                offer(self.shaped(queue, wanted, Some(*at)));
             }
         }
         best
@@ -237,39 +236,26 @@ impl OutputPort {
         line.at()
     }
 
-    /// When the transmission of a cell ends that begins at `start`, which its shaper gives, or when the line is free. A
-    /// cell that waits for its shaper alone moves the line to this time. If there are others, it begins at the fraction
-    /// of a nanosecond where the line is free then, and its time is known to a nanosecond: this is the earlier one.
-    pub(super) fn after(&self, start: Instant, alone: bool) -> Instant {
+    /// When the transmission of a cell can end that begins at `start`, by its shaper, or when the line is free. A cell
+    /// that waits alone moves the line to `start`. Among others it begins at the fraction of a nanosecond where the
+    /// line is free, which may be up to a nanosecond before a time that is rounded up.
+    pub(super) fn after(&self, start: Instant) -> Instant {
         let mut line = self.line;
-        line.not_before(match alone {
-            true => start,
-            false => Instant::from_nanos(start.as_nanos().saturating_sub(1)),
-        });
+        line.not_before(Instant::from_nanos(start.as_nanos().saturating_sub(1)));
         line.step();
         line.at()
     }
 
     /// When the transmission of cell number `wanted` of a shaped queue can end; the first one leaves from `first` on.
-    /// With `fed`, cells of other queues may come until then.
-    fn shaped(&self, queue: &VcQueue, wanted: u32, first: Option<Instant>, fed: bool) -> Instant {
+    fn shaped(&self, queue: &VcQueue, wanted: u32, first: Option<Instant>) -> Instant {
         let start = match &queue.shaper {
             Some(shaper) if wanted > 1 => shaper.after(wanted - 1),
             _ => Instant::ZERO,
         };
-        // The first one of those that are held back leaves when its time has come, if none waits for the line.
-        let next = wanted == 1 && first.is_some_and(|at| self.is_next_held(at));
-        let alone = !fed && (next || self.schedule.count + self.waiting.len() == 1);
         match first {
             None if start == Instant::ZERO => start,
-            first => self.after(start.max(first.unwrap_or_default()), alone),
+            first => self.after(start.max(first.unwrap_or_default())),
         }
-    }
-
-    /// True if no queue waits for the line, and the first one that a shaper holds back waits until `at`.
-    fn is_next_held(&self, at: Instant) -> bool {
-        let first = self.waiting.peek();
-        self.schedule.count == 0 && first.is_some_and(|Reverse(first)| first.0 == at)
     }
 
     /// The shortest time between two cells of the port.
